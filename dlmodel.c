@@ -38,16 +38,20 @@
 extern const struct dl_command dl_cmd_calibrate, dl_cmd_predict, dl_cmd_search, dl_cmd_campaign,
     dl_cmd_advise, dl_cmd_match, dl_cmd_explain, dl_cmd_compare, dl_cmd_plot, dl_cmd_report,
     dl_cmd_slurm, dl_cmd_import, dl_cmd_list, dl_cmd_merge, dl_cmd_schema, dl_cmd_serve, dl_cmd_mcp,
-    dl_cmd_capture, dl_cmd_probe_run, dl_cmd_help;
+    dl_cmd_capture, dl_cmd_probe_run, dl_cmd_cite, dl_cmd_help;
 
 static const struct dl_command *const commands[] = {
-    &dl_cmd_calibrate, &dl_cmd_predict, &dl_cmd_search,
-    &dl_cmd_campaign,  &dl_cmd_advise,  &dl_cmd_match,
-    &dl_cmd_probe_run, &dl_cmd_explain, &dl_cmd_compare,
-    &dl_cmd_plot,      &dl_cmd_report,  &dl_cmd_slurm,
-    &dl_cmd_import,    &dl_cmd_capture, &dl_cmd_merge,
-    &dl_cmd_list,      &dl_cmd_schema,  &dl_cmd_serve,
-    &dl_cmd_mcp,       &dl_cmd_help,    NULL,
+    &dl_cmd_calibrate, &dl_cmd_predict,
+    &dl_cmd_search,    &dl_cmd_campaign,
+    &dl_cmd_advise,    &dl_cmd_match,
+    &dl_cmd_probe_run, &dl_cmd_explain,
+    &dl_cmd_compare,   &dl_cmd_plot,
+    &dl_cmd_report,    &dl_cmd_slurm,
+    &dl_cmd_import,    &dl_cmd_capture,
+    &dl_cmd_merge,     &dl_cmd_list,
+    &dl_cmd_schema,    &dl_cmd_serve,
+    &dl_cmd_mcp,       &dl_cmd_cite,
+    &dl_cmd_help,      NULL,
 };
 
 extern const struct dl_schema dl_site_schema, dl_run_schema, dl_runlog_schema;

@@ -77,9 +77,21 @@ static void note_batch(struct dl_context *context, const struct dl_workload *w,
     }
 }
 
+/* A file, the batch that was measured, and how to read it. */
+struct measured_file {
+    const char *path;
+    double batch;
+    int64_t steps;
+    bool quartile;
+};
+
 static enum dl_code read_one(struct dl_context *context, const struct dl_workload *w,
-                             const char *path, double batch, int64_t steps, bool quartile,
-                             struct dl_layer_batch *out, struct dl_err *err) {
+                             const struct measured_file *file, struct dl_layer_batch *out,
+                             struct dl_err *err) {
+    const char *path = file->path;
+    const double batch = file->batch;
+    const int64_t steps = file->steps;
+    const bool quartile = file->quartile;
     char *text = NULL;
     size_t length = 0;
     struct dl_trace_times t;
@@ -249,8 +261,10 @@ enum dl_code dl_import_trace(struct dl_context *context, const struct dl_options
     for (size_t i = 0; i < count; i++) {
         if (list[i] < 1)
             return dl_fail(err, DL_ERR_USAGE, "--batch: expected numbers of at least 1");
-        DL_TRY(read_one(context, w, options->positional[1 + i], (double)list[i], asked->steps,
-                        asked->quartile, &batches[i], err));
+        DL_TRY(read_one(context, w,
+                        &(struct measured_file){options->positional[1 + i], (double)list[i],
+                                                asked->steps, asked->quartile},
+                        &batches[i], err));
     }
     qsort(batches, count, sizeof *batches, by_batch);
     times.batches = batches;

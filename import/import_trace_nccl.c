@@ -245,6 +245,9 @@ enum dl_code dl_torch_nccl_parse(const char *name, const char *text, size_t leng
                                 .event = read_event,
                                 .owner = &all};
     (void)text, (void)length; /* read event by event */
+    if (dl_trace_is_sqlite(name))
+        return dl_fail_at(err, name, 0, 0, NULL,
+                          "expected a trace of torch.profiler, found a database");
     enum dl_code code = dl_trace_read(&r);
     if (code == DL_OK) {
         join(&all);

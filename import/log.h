@@ -63,6 +63,8 @@ struct dl_log {
     int said_count;
     /* of formats that read lines themselves */
     double since_s, since_samples; /* MLPerf: start of the block */
+    double epoch_samples;          /* MLPerf: train_samples */
+    double eval_s, eval_samples;   /* MLPerf: of the evaluation before */
     int column;                    /* of the power; -1: none */
     bool commas;                   /* between columns */
 };

@@ -104,6 +104,22 @@ static bool event(const char *line, const char *key) {
     return strncmp(at, key, strlen(key)) == 0 && at[strlen(key)] == '"';
 }
 
+static void add_steps(struct dl_log *log, double time_s, double samples) {
+    const double batch = log->numbers[DL_LOG_BATCH];
+    if (samples >= batch && time_s > 0 && batch > 0)
+        dl_log_add(log, DL_LOG_STEP_S, time_s / (samples / batch));
+}
+
+/* BERT's runs have one epoch and count samples in "epoch_num" of their evaluations: the time from
+ * one to the next, evaluation included. Other benchmarks count epochs there. */
+static void note_evaluation(struct dl_log *log, double at_s, const char *line) {
+    const double samples = member(line, "\"epoch_num\"");
+    if (log->words[DL_LOG_MODEL] == NULL || strcmp(log->words[DL_LOG_MODEL], "bert") != 0) return;
+    if (dl_known(log->eval_s)) add_steps(log, at_s - log->eval_s, samples - log->eval_samples);
+    log->eval_s = at_s;
+    log->eval_samples = samples;
+}
+
 /* Throughput where the run prints it, else samples between the events of a block of training. */
 void dl_log_mlperf_line(struct dl_log *log, const char *line) {
     if (strstr(line, ":::MLLOG") == NULL) return;
@@ -125,13 +141,15 @@ void dl_log_mlperf_line(struct dl_log *log, const char *line) {
         log->since_samples = samples;
     }
     if ((event(line, "block_stop") || event(line, "epoch_stop")) && dl_known(log->since_s)) {
-        const double time_s = at_ms / 1e3 - log->since_s;
-        const double done = samples - (dl_known(log->since_samples) ? log->since_samples : 0);
-        const double batch = log->numbers[DL_LOG_BATCH];
-        if (done > 0 && time_s > 0 && batch > 0)
-            dl_log_add(log, DL_LOG_STEP_S, time_s / (done / batch));
+        const double epochs = event(line, "epoch_stop") ? 1 : member(line, "\"epoch_count\"");
+        const double done = dl_known(samples)
+                                ? samples - (dl_known(log->since_samples) ? log->since_samples : 0)
+                                : epochs * log->epoch_samples;
+        add_steps(log, at_ms / 1e3 - log->since_s, done);
         log->since_s = NAN;
     }
+    if (event(line, "train_samples")) log->epoch_samples = value;
+    if (event(line, "eval_accuracy")) note_evaluation(log, at_ms / 1e3, line);
 }
 
 /* ---- Keras ---- */

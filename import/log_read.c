@@ -119,7 +119,12 @@ static void read_as(const struct dl_log_format *format, const char *text, size_t
     char line[LINE_BYTES];
     const char *end = text + length;
     struct dl_arena *arena = log->arena;
-    *log = (struct dl_log){.arena = arena, .format = format, .since_s = NAN, .column = -1};
+    *log = (struct dl_log){.arena = arena,
+                           .format = format,
+                           .since_s = NAN,
+                           .epoch_samples = NAN,
+                           .eval_s = NAN,
+                           .column = -1};
     for (int i = 0; i < DL_LOG_NUMBERS; i++) log->numbers[i] = NAN;
     while (text < end) { /* bars of progress end their lines by \r or go back by \b */
         const char *stop = text;

@@ -28,7 +28,7 @@ while read -r id source peak options; do
     "$dlmodel" predict $options --json -q | jq -r --arg id "$id" --arg source "$source" --argjson peak "$peak" '
         def gib: . / 1073741824 * 10 | round / 10;
         .results[0] | .memory as $m |
-        [$id, $source, .workload, .devices, .precision, ($peak | gib), ($m.total_bytes | gib), (1000 * ($m.total_bytes / $peak - 1) | round / 10),
+        [$id, $source, .workload, .devices, .precision, ($peak | gib), ($m.reserved_bytes | gib), (1000 * ($m.reserved_bytes / $peak - 1) | round / 10),
          ($m.weights_bytes + $m.gradients_bytes + $m.optimizer_bytes | gib), ($m.activations_bytes | gib)] | @tsv'
 done < "$work/runs" > "$work/rows"
 awk -F '\t' '

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/engine/memory.h"
 #include "model/framework/gradient_sync.h"
 #include "model/framework/shared_host.h"
 #include "model/engine/replica.h"
@@ -217,9 +218,9 @@ static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p
     if (p->fits && used > DL_TIGHT_FRAC)
         warn(p,
              dl_arena_printf(d->arena,
-                             "memory is tight: %.0f %% of the device's; what the model leaves out "
-                             "may not fit",
-                             100 * used),
+                             "memory is tight: %.0f %% of the device's, fits with a probability of "
+                             "%.0f %%; near the limit allocators free and retry, which is slower",
+                             100 * used, 100 * p->fits_probability_frac),
              false);
     if (p->fits) return;
     if (text == NULL && p->max_batch_samples >= 1) {
@@ -235,6 +236,7 @@ static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p
 
 void dl_diagnose(const struct dl_diagnosis *d, struct dl_prediction *p) {
     p->warnings = dl_arena_alloc(d->arena, MAX_WARNINGS, sizeof *p->warnings);
+    dl_memory_weigh(p);
     dl_diagnose_bottleneck(d->evidence, p);
     dl_diagnose_interval(d->evidence, d->framework->errors.residual_sigma_log, p);
     if (d->brief) return;

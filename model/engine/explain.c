@@ -201,6 +201,8 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
     const struct dl_device *device = s->parts->system->device;
     const struct dl_framework *framework = s->parts->framework;
     const struct dl_memory *m = &p->memory;
+    const double lost_frac = dl_fragmentation_frac(framework),
+                 lost_bytes = lost_frac * m->total_bytes;
     put_states(s, m);
     put_activations(s, m);
     const bool limited = dl_known(device->workspace_bytes);
@@ -208,19 +210,15 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
               limited ? dl_arena_printf(arena, "convolution library's limit, %.4g MB",
                                         device->workspace_bytes / 1e6)
                       : "the layer that needs most, within the framework's limit",
-              limited ? "device file" : "workload file", m->workspace_bytes);
+              limited ? "device file" : "workload file", m->workspace_bytes - lost_bytes);
     put_plain(s, "communication buffers", "memory", "F-MEM-BUFFERS",
               buffer_inputs(arena, framework), "framework file", m->buffers_bytes);
     put_plain(s, "context", "memory", "F-MEM-CONTEXT",
               dl_arena_printf(arena, "runtime %.4g MB", known_or_zero(device->context_bytes) / 1e6),
               "device file", m->context_bytes);
-    const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
-                         m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
-                         m->context_bytes;
     put_plain(s, "fragmentation", "memory", "F-MEM-FRAGMENTATION",
-              dl_arena_printf(arena, "sum=%.4g MiB x f / (1 - f), f=%.3g", parts / 1048576,
-                              framework->memory.fragmentation_frac),
-              "framework file", m->total_bytes - parts);
+              dl_arena_printf(arena, "%.3g of what is reserved", lost_frac), "framework file",
+              lost_bytes);
 }
 
 /* F-INPUT with the times of loader and copies. */

@@ -122,7 +122,7 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
     const double sum = out->weights_bytes + out->gradients_bytes + out->optimizer_bytes +
                        out->activations_bytes + out->workspace_bytes + out->buffers_bytes +
                        out->context_bytes;
-    out->total_bytes = sum / (1 - framework->memory.fragmentation_frac);
+    out->total_bytes = sum / (1 - dl_fragmentation_frac(framework));
     out->capacity_bytes = device->memory_bytes;
     if (unknown != NULL) {
         *unknown = NULL;
@@ -134,6 +134,19 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
 
 bool dl_memory_fits(const struct dl_memory *memory) {
     return !dl_known(memory->capacity_bytes) || memory->total_bytes <= memory->capacity_bytes;
+}
+
+void dl_memory_weigh(struct dl_prediction *prediction) {
+    struct dl_memory *m = &prediction->memory;
+    const double margin_log = log(m->capacity_bytes / m->total_bytes);
+    m->reserved_bytes = m->total_bytes - m->context_bytes;
+    m->workspace_bytes =
+        m->reserved_bytes - (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
+                             m->activations_bytes + m->buffers_bytes);
+    prediction->fits_probability_frac = erfc(-margin_log / (sqrt(2) * DL_MEMORY_SIGMA_LOG)) / 2;
+    /* managed memory moves to the host what does not fit */
+    if (prediction->fits && prediction->fits_probability_frac < 0.5)
+        prediction->fits_probability_frac = 1;
 }
 
 double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,

@@ -3,6 +3,7 @@
 #define DL_MODEL_ENGINE_MEMORY_H
 
 #include "model/engine/predict.h"
+#include "model/framework/workspace.h"
 
 /* Bytes per parameter of weights (in fp32 and tf32 4; below, 2 of the 16-bit copy that kernels
  * read, also in 8-bit and narrower training, and 4 of the fp32 master, which pure fp16 never has),
@@ -42,6 +43,10 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
 
 /* Within the capacity, or the capacity is unknown. */
 bool dl_memory_fits(const struct dl_memory *memory);
+
+/* F-MEM-FITS: what the allocator reserves of the total, of which the part that no tensor fills goes
+ * to the workspace, and the probability that it fits. */
+void dl_memory_weigh(struct dl_prediction *prediction);
 
 /* Largest whole batch per device that fits, 0 when none does, NAN when the capacity is unknown. */
 double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,

@@ -94,6 +94,7 @@ enum dl_code dl_paradl_predict(const struct dl_predict_request *r, enum dl_split
     dl_memory_compute(r->system, r->workload, r->framework, plan,
                       plan->batch_per_device_samples * (double)parts, &p.memory, NULL);
     p.fits = !dl_known(p.memory.capacity_bytes) || p.memory.total_bytes <= p.memory.capacity_bytes;
+    dl_memory_weigh(&p);
     static const char *const words =
         "under ParaDL's assumptions: perfect scaling of compute, rings over one link, no overlap";
     p.warnings = dl_arena_alloc(r->arena, 1, sizeof *p.warnings);

@@ -7,6 +7,7 @@
 
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
+#include "model/framework/workspace.h"
 #include "model/framework/gradient_width.h"
 #include "model/framework/host_dispatch.h"
 #include "model/engine/pipeline.h"
@@ -62,6 +63,7 @@ void dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena) {
     p->forward_step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof(double));
     p->backward_step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof(double));
     p->weights_step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof(double));
+    p->sum_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->sum_s);
 }
 
 /* Host stalls of a stage's step divide between the directions as its kernels do. */
@@ -161,7 +163,7 @@ void dl_pipe_add_schedule(const struct dl_pipe *p, int stage, const struct dl_wo
     memory->weights_bytes += stash;
     memory->buffers_bytes += boundaries;
     memory->total_bytes +=
-        (stash + boundaries) / (1 - p->request->framework->memory.fragmentation_frac);
+        (stash + boundaries) / (1 - dl_fragmentation_frac(p->request->framework));
 }
 
 double dl_pipe_stage_memory(const struct dl_pipe *p, int stage, double held,
@@ -267,18 +269,16 @@ static enum dl_code cheapest_s(const struct dl_pipe *p, double bytes, double *du
     return DL_OK;
 }
 
-/* Gradients of each stage among its replicas, from its last backward pass on. *end_s: when the last
- * is there; ends_s: of the stages' passes. */
-static enum dl_code sum_gradients(struct dl_pipe *p, const double *ends_s, double *comm_s,
-                                  double *end_s, struct dl_err *err) {
+/* Gradients of each stage among its replicas. */
+static enum dl_code sum_gradients(struct dl_pipe *p, double *comm_s, struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
     const int64_t replicas = p->plan.dp > 1 ? p->plan.dp : 1;
     struct dl_nccl_memo memo = {.system = NULL};
     const double gradient_bytes =
         dl_framework_gradient_width(r->framework, p->plan.precision).sent_bytes;
+    for (int s = 0; s < p->stages; s++) p->sum_s[s] = 0;
     for (int s = 0; replicas > 1 && s < p->stages; s++) {
         const double bytes = p->parameters[s] * gradient_bytes;
-        double duration_s;
         const struct dl_collective_request sum = {.op = DL_COLL_ALL_REDUCE,
                                                   .bytes = bytes,
                                                   .nodes = p->plan.nodes,
@@ -287,10 +287,9 @@ static enum dl_code sum_gradients(struct dl_pipe *p, const double *ends_s, doubl
                                                   .group_stride = p->plan.pp,
                                                   .concurrent = p->plan.pp,
                                                   .memo = &memo};
-        DL_TRY(put_message(p, "all-reduce of a stage", sum, 1, &duration_s, err));
-        if (dl_framework_is_bound(r->framework)) DL_TRY(cheapest_s(p, bytes, &duration_s, err));
-        *comm_s += duration_s;
-        *end_s = fmax(*end_s, ends_s[s] + duration_s);
+        DL_TRY(put_message(p, "all-reduce of a stage", sum, 1, &p->sum_s[s], err));
+        if (dl_framework_is_bound(r->framework)) DL_TRY(cheapest_s(p, bytes, &p->sum_s[s], err));
+        *comm_s += p->sum_s[s];
     }
     return DL_OK;
 }
@@ -366,20 +365,19 @@ static enum dl_code run_pipeline(struct dl_pipe *p, bool together, struct dl_are
                                  struct dl_evidence *e, struct dl_err *err) {
     struct dl_pipeline_order order = dl_pipe_order(p);
     const bool bound = dl_framework_is_bound(p->request->framework);
-    double *ends_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *ends_s),
-           *zeros_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *zeros_s), comm_s;
+    struct dl_pipeline_spans spans;
+    double comm_s;
     DL_TRY(time_boundary(p, &order.message_s, &comm_s, err));
+    DL_TRY(sum_gradients(p, &comm_s, err));
     p->message_s = bound ? 0 : order.message_s;
-    const double span_s =
-        bound ? bound_span_s(p) : dl_pipeline_span(&order, p->micro_batches, arena, ends_s);
-    double end_s = span_s, quiet_s = span_s;
-    DL_TRY(sum_gradients(p, bound ? zeros_s : ends_s, &comm_s, &end_s, err));
-    if (order.message_s > 0 && !together && !bound) {
-        order.message_s = 0;
-        quiet_s = dl_pipeline_span(&order, p->micro_batches, arena, ends_s);
+    if (bound) {
+        spans.quiet_s = spans.end_s = bound_span_s(p);
+        for (int s = 0; s < p->stages; s++) spans.end_s = fmax(spans.end_s, p->sum_s[s]);
+    } else {
+        spans = dl_pipeline_spans_of(&order, p->micro_batches, p->sum_s, !together, arena);
     }
-    count_compute(p, quiet_s, e);
-    e->exposed_comm_s = fmax(0, end_s - quiet_s);
+    count_compute(p, spans.quiet_s, e);
+    e->exposed_comm_s = fmax(0, spans.end_s - spans.quiet_s);
     e->comm_s = fmax(comm_s, e->exposed_comm_s);
     return DL_OK;
 }

@@ -32,6 +32,7 @@ struct dl_pipe {
     struct dl_plan plan; /* complete; micro_batch_samples > 0 */
     double micro_batches;
     double message_s; /* between neighbouring parts, where the schedule shows it */
+    double *sum_s;    /* of each stage: the all-reduce of its gradients, in the evidence */
     struct dl_message *messages;
     int message_count; /* NULL: not wanted; room for stages + 1 */
 };

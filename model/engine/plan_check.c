@@ -346,6 +346,7 @@ static enum dl_code check_settings(const struct dl_workload *workload,
                                    struct dl_err *err) {
     const struct dl_plan_settings *s = &plan->settings;
     const bool by_layer = s->cuda_graphs == DL_GRAPHS_LAYER,
+               stack = s->moe_overlap || by_layer || plan->lora.rank > 0,
                full = plan->recompute == DL_RECOMPUTE_FULL;
     if (s->moe_overlap && experts_of(workload) <= 1)
         return dl_fail(err, DL_ERR_USAGE, "--moe-overlap: %s has no mixture of experts",
@@ -353,12 +354,19 @@ static enum dl_code check_settings(const struct dl_workload *workload,
     if ((s->moe_overlap || by_layer) && full)
         return dl_fail(err, DL_ERR_USAGE, "--%s: not with --recompute full",
                        by_layer ? "cuda-graphs layer" : "moe-overlap");
-    if ((s->moe_overlap || by_layer) &&
+    if (plan->lora.rank > 0 && (plan->shard == 3 || plan->strategy->shard == 3))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--lora-rank: frozen weights are not sharded; give --zero 0 to 2");
+    if (plan->lora.targets != 0 && plan->lora.rank <= 0)
+        return dl_fail(err, DL_ERR_USAGE, "--lora-targets: goes with --lora-rank");
+    if (stack &&
         dl_plan_canonical(workload, framework, plan).strategy->check != dl_transformer_check)
         return dl_fail(err, DL_ERR_USAGE,
                        "--%s: goes with a stack of equal transformer layers and whole "
                        "micro-batches",
-                       by_layer ? "cuda-graphs layer" : "moe-overlap");
+                       by_layer         ? "cuda-graphs layer"
+                       : s->moe_overlap ? "moe-overlap"
+                                        : "lora-rank");
     if (s->cuda_graphs == DL_GRAPHS_ITERATION && takes_every_token(workload))
         return dl_fail(err, DL_ERR_USAGE,
                        "--cuda-graphs iteration: experts of %s take every token, whose number the "

@@ -32,11 +32,14 @@ extern const char *const dl_bottleneck_names[];
 struct dl_memory {
     double weights_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes,
         buffers_bytes, context_bytes, total_bytes, capacity_bytes;
+    double reserved_bytes; /* of the total, by the framework's allocator: all but the context */
 };
 
-/* Share of a device's memory above which a plan that fits is called tight: allocators fragment, and
- * libraries take what the model leaves out. */
-#define DL_TIGHT_FRAC 0.9
+/* Spread of log(measured / predicted memory): tools/memory_fit.py. F-MEM-FITS */
+#define DL_MEMORY_SIGMA_LOG 0.148
+/* Share of a device's memory above which a plan that fits is called tight: it fits with less than
+ * 90 %, exp(-1.2816 DL_MEMORY_SIGMA_LOG). */
+#define DL_TIGHT_FRAC 0.827
 
 struct dl_pipeline_pass;
 
@@ -129,6 +132,7 @@ struct dl_prediction {
     double by_limit_s[3]; /* time of kernels by enum dl_limit; compute_s holds slowdowns as well */
     struct dl_memory memory;
     bool fits;
+    double fits_probability_frac; /* F-MEM-FITS; NAN: the capacity is unknown */
     enum dl_bottleneck bottleneck;
     double bottleneck_share;  /* of the iteration, 0..1 */
     double max_batch_samples; /* largest batch per device that fits; NAN: not computed */

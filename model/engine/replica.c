@@ -262,7 +262,7 @@ static void add_memory(const struct dl_replica *replica, struct dl_prediction *p
     if (!(replica->buffer_bytes > 0)) return;
     p->memory.buffers_bytes += replica->buffer_bytes;
     p->memory.total_bytes +=
-        replica->buffer_bytes / (1 - replica->request->framework->memory.fragmentation_frac);
+        replica->buffer_bytes / (1 - dl_fragmentation_frac(replica->request->framework));
 }
 
 /* The slowdown of devices that share a host; the costs of one device alone do not change.

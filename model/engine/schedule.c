@@ -276,6 +276,21 @@ double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
     return ends_of(&p, end_s);
 }
 
+struct dl_pipeline_spans dl_pipeline_spans_of(const struct dl_pipeline_order *o,
+                                              double micro_batches, const double *after_s,
+                                              bool quiet_too, struct dl_arena *arena) {
+    struct dl_pipeline_order quiet = *o;
+    double *ends_s = dl_arena_alloc(arena, (size_t)o->stages, sizeof *ends_s);
+    const double span_s = dl_pipeline_span(o, micro_batches, arena, ends_s);
+    struct dl_pipeline_spans out = {span_s, span_s, span_s};
+    for (int s = 0; after_s != NULL && s < o->stages; s++)
+        out.end_s = fmax(out.end_s, ends_s[s] + after_s[s]);
+    quiet.message_s = 0;
+    if (o->message_s > 0 && quiet_too)
+        out.quiet_s = dl_pipeline_span(&quiet, micro_batches, arena, ends_s);
+    return out;
+}
+
 /* Passes and messages on the path to the end of what follows the passes. */
 static void mark_path(struct pipeline *p, const double *after_s, struct dl_pipeline_passes *out) {
     struct dl_resource_use unused = {{0}};

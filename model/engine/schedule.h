@@ -54,6 +54,17 @@ double dl_pipeline_stage_end_s(const struct dl_pipeline_passes *passes, int stag
 double dl_pipeline_span(const struct dl_pipeline_order *order, double micro_batches,
                         struct dl_arena *arena, double *end_s);
 
+/* An iteration of a pipeline. */
+struct dl_pipeline_spans {
+    double quiet_s; /* all passes without messages; as span_s where it is not wanted */
+    double span_s;  /* with messages */
+    double end_s;   /* and with what follows the passes of each stage */
+};
+/* after_s: seconds that follow the passes of each stage; NULL: nothing. */
+struct dl_pipeline_spans dl_pipeline_spans_of(const struct dl_pipeline_order *order,
+                                              double micro_batches, const double *after_s,
+                                              bool quiet_too, struct dl_arena *arena);
+
 /* F-SEARCH-BOUND: no schedule ends earlier. A stage works on all micro-batches after the first one
  * has come through the stages before it, and before the last one goes back through them. */
 double dl_pipeline_least_s(const struct dl_pipeline_order *order, double micro_batches);

@@ -155,7 +155,7 @@ struct dl_framework_input {
 
 /* Device memory of the framework itself. */
 struct dl_framework_memory {
-    double fragmentation_frac;   /* lost to the allocator */
+    double fragmentation_frac;   /* lost to the allocator; NAN: that of the allocator */
     double conv_workspace_bytes; /* a convolution's limit; NAN: none */
     double loss_logit_bytes; /* held at the peak of the loss for a 16-bit logit; 0: by kernels */
     int allocator;           /* row of dl_memory_managers; -1: that of kernels_from, or none */

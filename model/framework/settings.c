@@ -121,6 +121,7 @@ static bool recomputes_modules(const struct dl_plan *plan) {
     return plan->recompute == DL_RECOMPUTE_SELECTIVE && plan->recomputed.modules != 0;
 }
 static bool overlaps_experts(const struct dl_plan *plan) { return plan->settings.moe_overlap; }
+static bool adapts(const struct dl_plan *plan) { return plan->lora.rank > 0; }
 static const struct own {
     const char *name, *text;
     bool (*used)(const struct dl_plan *plan);
@@ -129,6 +130,7 @@ static const struct own {
     {"recompute-every", "--recompute-every", recomputes_every},
     {"recompute-modules", "--recompute of modules", recomputes_modules},
     {"moe-overlap", "--moe-overlap", overlaps_experts},
+    {"lora", "--lora-rank", adapts},
 };
 enum { OWNS = sizeof owns / sizeof *owns };
 

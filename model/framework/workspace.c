@@ -14,19 +14,25 @@ const char *const dl_allocator_names[] = {
 
 /* Sources: pytorch-memory-source (c10/cuda/CUDACachingAllocator.cpp, cuBLAS :4096:2:16:8),
  * tf-memory-source (bfc_allocator.h), caffe-memory-source, chainer-memory-source. The 512 B blocks
- * of MXNet and CuPy are unverified. */
+ * of MXNet and CuPy are unverified. Fragmentation of PyTorch: tools/memory_fit.py. */
 static const struct dl_memory_manager managers[] = {
     [PYTORCH] = {8320 * 1024.0, 32 * 1024 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0,
-                 "pytorch-memory-source"},
-    [TENSORFLOW] = {0, 0, 256, INFINITY, 0, "tf-memory-source"},
-    [MXNET] = {0, 0, 512, INFINITY, 0, "unverified"},
-    [CHAINER] = {0, 0, 512, INFINITY, 0, "chainer-memory-source"},
-    [CAFFE] = {0, 0, 256, INFINITY, 0, "caffe-memory-source"},
+                 0.104, "pytorch-memory-source"},
+    [TENSORFLOW] = {0, 0, 256, INFINITY, 0, 0, "tf-memory-source"},
+    [MXNET] = {0, 0, 512, INFINITY, 0, 0, "unverified"},
+    [CHAINER] = {0, 0, 512, INFINITY, 0, 0, "chainer-memory-source"},
+    [CAFFE] = {0, 0, 256, INFINITY, 0, 0, "caffe-memory-source"},
 };
 
 const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *framework) {
     const int row = framework->memory.allocator;
     return row >= 0 ? &managers[row] : NULL;
+}
+
+double dl_fragmentation_frac(const struct dl_framework *framework) {
+    const struct dl_memory_manager *m = dl_memory_manager_of(framework);
+    const double own = framework->memory.fragmentation_frac;
+    return dl_known(own) ? own : m != NULL ? m->fragmentation_frac : 0;
 }
 
 static bool on_matrix_units(const struct dl_device *device, enum dl_precision precision) {

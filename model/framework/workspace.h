@@ -17,7 +17,8 @@ struct dl_memory_manager {
     /* tensors from this size on are rounded to large_block_bytes; INFINITY: none */
     double large_bytes;
     double large_block_bytes;
-    const char *source; /* key of data/SOURCES.md */
+    double fragmentation_frac; /* of what it reserves, held by no tensor at the peak */
+    const char *source;        /* key of data/SOURCES.md */
 };
 
 /* "pytorch", "tensorflow", ...: what a framework's `allocator` may be; NULL-terminated */
@@ -25,6 +26,9 @@ extern const char *const dl_allocator_names[];
 
 /* The framework's; NULL: unknown (`ideal`), no reserved workspace and no rounding. */
 const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *framework);
+
+/* F-MEM-FRAGMENTATION: the framework's, else the allocator's, else 0. */
+double dl_fragmentation_frac(const struct dl_framework *framework);
 
 /* Maximum workspace of a convolution: conv_workspace_bytes of the framework or its release;
  * INFINITY: no limit. */

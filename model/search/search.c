@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/workspace.h"
 #include "model/framework/capabilities.h"
 
 int64_t dl_search_cost_count(const struct dl_search *search) {
@@ -196,7 +197,7 @@ static bool states_fit(const struct dl_search *s, const struct dl_transformer_ma
         const struct dl_memory *m = &mapping->states[i];
         const double sum = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                            m->workspace_bytes + m->buffers_bytes + m->context_bytes;
-        if (sum / (1 - s->request.framework->memory.fragmentation_frac) > s->capacity_bytes)
+        if (sum / (1 - dl_fragmentation_frac(s->request.framework)) > s->capacity_bytes)
             return false;
     }
     return true;
@@ -218,6 +219,7 @@ static bool tries_shard(const struct dl_search *s, const struct dl_transformer_s
                         int shard) {
     const struct dl_search_request *r = &s->request;
     const int64_t group = r->fixed.shard_group, ranks = split->dp * split->ep * split->sp;
+    if (r->fixed.lora.rank > 0 && shard == 3) return false;
     if (ranks == 1) return shard == 0 && !s->by_network; /* nothing to share: dl_plan_canonical */
     if (group > 0 && (shard == 0 || split->ep > 1 || split->dp * split->sp % group != 0))
         return false;

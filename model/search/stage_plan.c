@@ -20,6 +20,7 @@ enum { MICRO_BATCH_CHOICES = 9 }; /* 1, 2, 4, ..., 256 micro-batches */
 /* One possible stage: some pieces on n nodes of a kind. */
 struct part {
     double step_s, compute_s, forward_s, backward_s, update_s, sync_s;
+    double forward_step_s, backward_step_s; /* step_s by direction */
     double in_s, out_s; /* a message of a micro-batch across its ends, one way */
     int held_max;       /* micro-batches that its memory holds; 0: not even one */
 };
@@ -178,6 +179,8 @@ static enum dl_code fill_part(const struct planner *p, int kind, int64_t n, int 
                                           ? cost->update.time_s * pipe.parameters[s] /
                                                 p->workload->parameters
                                           : 0,
+                          .forward_step_s = pipe.forward_s[s],
+                          .backward_step_s = pipe.backward_s[s],
                           .held_max = held_max(p, &pipe)};
     for (int i = p->cut.first[from]; i < p->cut.first[to]; i++) {
         part->forward_s += cost->layers[i].forward.time_s;
@@ -226,34 +229,30 @@ static bool cost_of(const void *data, const struct dl_stage *stage, int behind,
 
 /* ---- the prediction of a placement ---- */
 
-struct span {
-    double quiet_s, end_s;
-}; /* of a placement, without messages and with all */
-static struct span span_of(const struct planner *p, const struct dl_stages *placed) {
-    double forward_s[DL_STAGES], backward_s[DL_STAGES], ends_s[DL_STAGES];
-    struct dl_pipeline_order order = {.schedule = DL_1F1B, .stages = placed->count, .parts = 1};
+static struct dl_pipeline_spans spans_of(const struct planner *p, const struct dl_stages *placed) {
+    double forward_s[DL_STAGES], backward_s[DL_STAGES], sync_s[DL_STAGES];
+    struct dl_pipeline_order order = {.schedule = DL_1F1B,
+                                      .stages = placed->count,
+                                      .parts = 1,
+                                      .forward_s = forward_s,
+                                      .backward_s = backward_s};
     struct dl_arena scratch = {0};
-    struct span out;
-    order.forward_s = forward_s, order.backward_s = backward_s;
     for (int s = 0; s < placed->count; s++) {
         const struct part *part = placed_part(p, &placed->stages[s]);
-        const double both_s = part->forward_s + part->backward_s;
-        forward_s[s] = part->step_s * (both_s > 0 ? part->forward_s / both_s : 0.5);
-        backward_s[s] = part->step_s - forward_s[s];
+        forward_s[s] = part->forward_step_s;
+        backward_s[s] = part->backward_step_s;
+        sync_s[s] = part->sync_s;
         order.message_s = fmax(order.message_s, part->in_s);
     }
-    out.end_s = dl_pipeline_span(&order, p->micro_batches, &scratch, ends_s);
-    for (int s = 0; s < placed->count; s++)
-        out.end_s = fmax(out.end_s, ends_s[s] + placed_part(p, &placed->stages[s])->sync_s);
-    order.message_s = 0;
-    out.quiet_s = dl_pipeline_span(&order, p->micro_batches, &scratch, ends_s);
+    const struct dl_pipeline_spans out =
+        dl_pipeline_spans_of(&order, p->micro_batches, sync_s, true, &scratch);
     dl_arena_free(&scratch);
     return out;
 }
 
 /* What the device of a stage does in an iteration, all else as bubble. */
 static void stage_evidence(const struct planner *p, const struct dl_stages *placed,
-                           const struct span *span, int s, struct dl_evidence *e) {
+                           const struct dl_pipeline_spans *spans, int s, struct dl_evidence *e) {
     const struct dl_stage *own = &placed->stages[s];
     const struct part *part = placed_part(p, own);
     const struct dl_cost *cost = &p->kinds[own->kind].costs[own->nodes - 1];
@@ -265,8 +264,8 @@ static void stage_evidence(const struct planner *p, const struct dl_stages *plac
                         e);
     e->host_s =
         p->micro_batches * fmax(0, part->step_s - part->compute_s) + p->framework->host.iteration_s;
-    e->exposed_comm_s = fmax(0, span->end_s - span->quiet_s);
-    e->bubble_s = fmax(0, span->quiet_s - p->micro_batches * part->step_s);
+    e->exposed_comm_s = fmax(0, spans->end_s - spans->quiet_s);
+    e->bubble_s = fmax(0, spans->quiet_s - p->micro_batches * part->step_s);
     e->comm_s = part->sync_s;
     e->comm.s[DL_ON_NETWORK] = p->micro_batches * (part->in_s + part->out_s);
     e->comm.s[own->nodes > 1 ? DL_ON_NETWORK : DL_ON_NODE_LINKS] += part->sync_s;
@@ -315,12 +314,12 @@ static struct dl_plan job_plan(const struct planner *p, const struct dl_stages *
 }
 
 static void compose(const struct planner *p, const struct dl_stages *placed,
-                    const struct span *span, struct dl_staged *out) {
+                    const struct dl_pipeline_spans *spans, struct dl_staged *out) {
     const int slowest = slowest_of(p, placed);
     const struct dl_plan plan = job_plan(p, placed, slowest);
     const struct dl_system *system = &p->systems[placed->stages[slowest].kind];
     struct dl_evidence e;
-    stage_evidence(p, placed, span, slowest, &e);
+    stage_evidence(p, placed, spans, slowest, &e);
     e.straggler_frac = dl_straggler_frac(system, p->framework, &plan);
     struct dl_plan first = stage_plan(p, placed->stages[0].kind, placed->stages[0].nodes);
     first.batch_per_device_samples *= p->micro_batches; /* the first stage reads all samples */
@@ -346,14 +345,14 @@ static void compose(const struct planner *p, const struct dl_stages *placed,
 }
 
 static void describe_stage(const struct planner *p, const struct dl_stages *placed,
-                           const struct span *span, int s, struct dl_staged *out) {
+                           const struct dl_pipeline_spans *spans, int s, struct dl_staged *out) {
     const struct dl_stage *own = &placed->stages[s];
     const struct part *part = placed_part(p, own);
     const struct dl_plan plan = stage_plan(p, own->kind, own->nodes);
     struct dl_prediction alone = {0};
     struct dl_evidence e;
     struct dl_memory m;
-    stage_evidence(p, placed, span, s, &e);
+    stage_evidence(p, placed, spans, s, &e);
     dl_compose(&e, p->workload, &plan, 0, &alone);
     alone.iteration_s = out->prediction.iteration_s;
     stage_memory(p, placed, s, &m);
@@ -381,11 +380,11 @@ static void describe(const struct planner *p, const struct dl_stages *placed,
         groups[k] = (struct dl_heterogeneous_group){.system = p->all->groups[k].system,
                                                     .nodes = placed->used[k]};
     }
-    const struct span span = span_of(p, placed);
-    compose(p, placed, &span, out);
+    const struct dl_pipeline_spans spans = spans_of(p, placed);
+    compose(p, placed, &spans, out);
     double power_w = 0;
     for (int s = 0; s < placed->count; s++) {
-        describe_stage(p, placed, &span, s, out);
+        describe_stage(p, placed, &spans, s, out);
         power_w += out->stages[s].power_w;
     }
     out->sample_energy_j = power_w / out->prediction.throughput_samples_per_s;

@@ -16,6 +16,7 @@
 #include "predict/output/gains.h"
 #include "predict/output/predicted.h"
 #include "predict/output/chakra.h"
+#include "predict/output/snapshot.h"
 #include "predict/output/trace.h"
 
 struct asked {
@@ -31,7 +32,8 @@ static const struct dl_option predict_options[] = {
     {"trace", 0, "FILE", "Output",
      "write the timeline of the iteration to FILE: for Perfetto and chrome://tracing, or, where "
      "its name ends in .et, a rank's execution trace of Chakra, which ASTRA-sim reads (of a "
-     "pipeline NAME.0.et, NAME.1.et, ...: a rank of each stage)",
+     "pipeline NAME.0.et, NAME.1.et, ...: a rank of each stage), and in .pickle memory as a "
+     "snapshot of PyTorch's allocator (pytorch.org/memory_viz)",
      DL_TEXT(ASKED(trace))},
     {"export", 0, "megatron|torchtitan|deepspeed|sbatch", "Output",
      "print the plan as that framework's arguments or configuration, or as a job script, in place "
@@ -278,6 +280,11 @@ static enum dl_code print_csv(struct dl_context *context, const struct dl_option
     return DL_OK;
 }
 
+static bool ends_in(const char *path, const char *with) {
+    const size_t length = strlen(path), size = strlen(with);
+    return length > size && strcmp(path + length - size, with) == 0;
+}
+
 static enum dl_code write_trace(const char *path, const struct dl_predicted *results,
                                 struct dl_arena *arena, struct dl_err *err) {
     if (results->count != 1) {
@@ -286,10 +293,9 @@ static enum dl_code write_trace(const char *path, const struct dl_predicted *res
             "--trace writes one timeline: give one --framework and one number of --nodes");
     }
     const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
-    const size_t length = strlen(path);
-    const bool chakra = length > 3 && strcmp(path + length - 3, ".et") == 0;
-    return chakra ? dl_chakra_write(path, &row, arena, err)
-                  : dl_trace_write(path, &row, arena, err);
+    return ends_in(path, ".et")       ? dl_chakra_write(path, &row, arena, err)
+           : ends_in(path, ".pickle") ? dl_snapshot_write(path, &row, arena, err)
+                                      : dl_trace_write(path, &row, arena, err);
 }
 
 /* The one plan in a framework's words. */

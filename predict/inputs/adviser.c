@@ -56,6 +56,7 @@ static enum dl_code judge(struct adviser *a, const struct dl_advise_change *chan
     DL_TRY(dl_advise_options(a->context->arena, &a->options, change, merged, err));
     DL_TRY(dl_advise_judge(a->context, merged, change->workload_text, &out->verdict, err));
     if (out->verdict.possible) out->gain = gain_of(a, &a->now, &out->verdict);
+    if (change->unmeasured != NULL) out->gain.low = fmin(out->gain.low, 1);
     out->command = command_of(a, merged, change);
     return DL_OK;
 }
@@ -100,7 +101,8 @@ static enum dl_code combine(struct adviser *a, struct dl_err *err) {
         int count;
         DL_TRY(judge_all(a, rows, &count, r->allowed, err));
         for (int i = 0; i < count && best == NULL; i++) {
-            bool used = rows[i].change.item->rewrites || !rows[i].verdict.possible;
+            bool used = rows[i].change.item->rewrites || rows[i].change.unmeasured != NULL ||
+                        !rows[i].verdict.possible;
             for (int s = 0; s < r->step_count; s++)
                 used = used || r->steps[s].change.item == rows[i].change.item;
             if (!used) best = &rows[i];

@@ -1,6 +1,6 @@
 /* probe_runs.h - which runs of one's own, shorter and smaller than the planned one, would narrow
- * its prediction most. F-POSTERIOR: how far runs narrow a prediction does not depend on what they will
- * measure. */
+ * its prediction most. F-POSTERIOR: how far runs narrow a prediction does not depend on what they
+ * will measure. */
 #ifndef DL_PREDICT_INPUTS_PROBE_RUNS_H
 #define DL_PREDICT_INPUTS_PROBE_RUNS_H
 

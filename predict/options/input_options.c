@@ -191,6 +191,12 @@ const struct dl_option dl_input_options[] = {
      "ranks, or each token once to every node of its experts (DeepEP, HybridEP); default: as the "
      "framework's release does",
      DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
+    {"lora-rank", 0, "N", "Plan",
+     "fine-tuning: train adapters of rank N beside linear layers and freeze all other weights",
+     DL_INTEGER(PLAN(lora.rank), .min = 1, .max = 65536)},
+    {"lora-targets", 0, "LIST", "Plan",
+     "layers with adapters: qkv, proj, fc1, fc2; default qkv,proj",
+     DL_SET(PLAN(lora.targets), .choices = dl_lora_target_names)},
     {"moe-overlap", 0, NULL, "Plan",
      "exchange the tokens of a micro-batch with their experts behind the kernels of another one",
      DL_FLAG(PLAN(settings.moe_overlap))},

@@ -8,7 +8,8 @@
 
 /* What the columns show of one change. */
 struct facts {
-    const char *advice, *change, *effect, *mathematics, *setting, *source, *why, *command;
+    const char *advice, *change, *effect, *mathematics, *setting, *source, *unmeasured, *why,
+        *command;
     double gain, low, high, iteration_s, samples_per_s;
     bool possible, fits;
 };
@@ -22,6 +23,7 @@ static const struct dl_list_column columns[] = {
     HIDDEN(mathematics, "mathematics"),
     HIDDEN(setting, "setting"),
     HIDDEN(source, "source"),
+    HIDDEN(unmeasured, "unmeasured"),
     HIDDEN(possible, "possible"),
     SHOWN(gain, "gain_frac", "gain", "%", 0.01, 3),
     SHOWN(low, "gain_low_frac", "low", "%", 0.01, 3),
@@ -43,6 +45,7 @@ static struct facts facts_of(const struct dl_advised *a) {
                           .mathematics = item->mathematics,
                           .setting = a->change.setting,
                           .source = item->source,
+                          .unmeasured = a->change.unmeasured,
                           .why = possible ? NULL : a->verdict.why,
                           .command = a->command,
                           .gain = possible ? a->gain.ratio - 1 : NAN,

@@ -99,13 +99,17 @@ static const struct dl_list_column columns[] = {
     HIDDEN(p.memory.optimizer_bytes, "memory.optimizer_bytes", "optimizer states"),
     HIDDEN(p.memory.activations_bytes, "memory.activations_bytes", "activations kept for backward"),
     HIDDEN(p.memory.workspace_bytes, "memory.workspace_bytes",
-           "workspace of the convolution library"),
+           "workspace of libraries, and what the allocator reserves in vain"),
     HIDDEN(p.memory.buffers_bytes, "memory.buffers_bytes", "buffers of gradient synchronization"),
     HIDDEN(p.memory.context_bytes, "memory.context_bytes", "context of runtime and framework"),
     SHOWN(p.memory.total_bytes, "memory.total_bytes", "memory", "GiB", GIB, 0, 0,
           "memory of one device, with fragmentation"),
+    HIDDEN(p.memory.reserved_bytes, "memory.reserved_bytes",
+           "of it, reserved by the framework's allocator: all but the context"),
     HIDDEN(p.memory.capacity_bytes, "memory.capacity_bytes", "memory that one device has"),
     HIDDEN(p.fits, "fits", "the total fits in the capacity"),
+    HIDDEN(p.fits_probability_frac, "fits_probability",
+           "probability that it fits, from the spread of measured over predicted memory"),
     SHOWN(bottleneck, "bottleneck", "bottleneck", "", 0, 0, 0,
           "compute, memory-bandwidth, latency, intra-link, inter-link, host-copy, "
           "host, parameter-server, input, pipeline-bubble, framework, memory-capacity or "

@@ -46,8 +46,9 @@ class Snapshot:
         peak. Memory outside the allocator (the context) is in neither."""
         def memory(key: str) -> float:
             return float(row.get("memory." + key) or 0)
-        tensors = memory("total_bytes") - memory("context_bytes") - memory("reserved_bytes")
-        reserved = tensors + memory("reserved_bytes")
+        reserved = memory("reserved_bytes")
+        tensors = sum(memory(part + "_bytes") for part in (
+            "weights", "gradients", "optimizer", "activations", "buffers"))
         return {"allocated_error_pct": 100 * (tensors / self.peak_allocated_bytes - 1),
                 "reserved_error_pct": 100 * (reserved / self.peak_reserved_bytes - 1),
                 "predicted_allocated_bytes": tensors, "predicted_reserved_bytes": reserved}

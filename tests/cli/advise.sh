@@ -95,3 +95,14 @@ run advise --system iris-v100 --framework pytorch-ddp,ideal
 check 'two frameworks' 2 'takes one framework'
 run advise --system iris-v100 --workload resnet50
 check 'the default framework' 0 'using framework pytorch-ddp'
+
+# No gain is claimed without evidence: rows with inductor are language models. With a row of another network this fails, and so should
+# what adv_compiler.c says.
+run advise -s dgx-a100-80 -w resnet50 -f pytorch-ddp -n 1 -b 128 -p mixed --json
+check 'advice for a compiled CNN' 0
+says 'its gain may be none' test "$(jq '[.advice[] | select(.advice == "compiler") | .gain_low_frac <= 0 and .unmeasured != null] == [true]' "$SCRATCH/out")" = true
+says 'and is not combined' test "$(jq '[.. | .setting? // empty | select(test("torch.compile"))] | length' "$SCRATCH/out")" = 1
+run advise -s dgx-h100 -w llama3_8b -f pytorch-fsdp2 -n 1 -b 1 -p bf16 --json
+says 'a language model has evidence' test "$(jq '[.advice[] | select(.advice == "compiler") | .unmeasured] | all(. == null)' "$SCRATCH/out")" = true
+run compare data/runs/*.csv --where compiler=inductor --rows --json
+says 'rows with inductor are language models' test "$(jq '[.rows[] | select(.skipped | not) | .workload | test("llama|gpt|qwen|deepseek|mixtral")] | length > 0 and all' "$SCRATCH/out")" = true

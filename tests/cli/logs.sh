@@ -41,6 +41,10 @@ row tf_cnn_benchmarks.log '-s iris-v100' framework=horovod-tensorflow framework_
 row horovod.log '-s dgx1-v100' workload=resnet50 nodes=1 devices_per_node=8 batch_per_device=96 metric=throughput value=12000 steps=3 warmup_steps=1
 # 960 samples in 20 s, 48 an iteration
 row mlperf.log '' workload=bert_large global_batch=48 metric=iteration value=1
+# BERT's evaluations count samples: 1000 in 20, 30 and 40 s, the first of them warm-up
+row mlperf_evaluations.log '' workload=bert_large global_batch=100 metric=iteration value=3.5
+# epochs of 1000 samples in 10 (warm-up), 20 and 30 s, four in 160 s
+row mlperf_epochs.log '' global_batch=100 metric=iteration value=3 steps=3
 row mlperf_throughput.log '' metric=throughput value=50.5
 # the sample at rest does not count
 row nvidia_smi.csv '' metric=power value=691 unit=W scope=device
@@ -70,7 +74,7 @@ run compare "$logs/horovod.log" --rows
 check 'compare: what is missing' 1 'no row could be predicted'
 run compare "$logs/horovod.log" --fill system
 check 'compare: --fill' 2 'expected COLUMN=VALUE'
-run predict -s dgx1-v100 -w resnet50 -f horovod-pytorch -n 1,4 -b 96 --measured "$logs/horovod.log"
+run predict -s dgx1-v100 -w resnet50 -f horovod-pytorch -n 1,4 -b 96 -p mixed --measured "$logs/horovod.log"
 check 'measured' 0 'corrected by 1 of the 1 runs'
-run search -s dgx-h100 -w llama3_8b --nodes 2 --global-batch 16 --measured "$logs/torchtitan.log" -f pytorch-fsdp2 --top 1
+run search -s dgx-h100 -w llama3_8b --nodes 2 -p bf16 --global-batch 16 --measured "$logs/torchtitan.log" -f pytorch-fsdp2 --top 1
 check 'search' 0 'corrected by 1 of the 1 runs'

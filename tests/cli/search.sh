@@ -44,9 +44,9 @@ again() { # again NAME: the commands of the rows in out, the simplest within 3 %
 }
 again 'search of a transformer'
 run search --system dgx-h100 --nodes 16 --global-batch 256 --precision bf16 --framework megatron --workload llama3_70b
-has 'tight plans are counted, and the best with room is named' 'Memory is tight, above 90 % of the device.s, in [0-9]+ of these plans; the best with room is row ([2-9]|10), 1[.0-9]* times'
-run search --system dgx-h100 --nodes 4 --global-batch 256 --precision bf16 --framework megatron --workload llama3_70b
-has 'tight plans where the choice has room' 'Memory is tight, above 90 % of the device.s, in [1-9] of these plans; row 1 leaves more\.'
+has 'tight plans are counted, and the best with room is named' 'Memory is tight, above 83 % of the device.s, in [0-9]+ of these plans; the best with room is row ([2-9]|10), 1[.0-9]* times'
+run search --system dgx-h100 --nodes 12 --global-batch 256 --precision bf16 --framework megatron --workload llama3_70b
+has 'tight plans where the choice has room' 'Memory is tight, above 83 % of the device.s, in [1-9] of these plans; row 1 leaves more\.'
 run search --system dgx-h100 --nodes 16 --global-batch 256 --precision bf16 --framework megatron --workload \
     gpt:layers=32,hidden=4096,heads=32,seq=4096,vocab=32000,ffn=21504,experts=8,topk=2,capacity=1,flash=1 --json --top 24
 again 'search of a mixture on many nodes'

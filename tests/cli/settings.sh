@@ -128,6 +128,26 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     run predict ${qwen% --recompute none} --global-batch 64 --moe-overlap --recompute full
     check 'no full recomputation behind another micro-batch' 2 'moe-overlap: not with --recompute full'
 }
+# Adapters of rank 16 beside QKV (8192 to 10240 channels) and the output projection (8192 to 8192) of 80 layers: 44,564,480 parameters with fp32 gradients; MLPerf's step of Llama-2-70B took 1.543 s on 8 B200, and 3.10 to 3.19 s on 8 H200 with 2 context ranks.
+# shellcheck disable=SC2086
+{
+    lora="--workload llama2_70b --set seq=8192 --framework megatron-core --nodes 1 --tp 1 --pp 1 --micro-batch 1 --global-batch 8 --precision fp8 --zero 1 --recompute none --overlap-grad-reduce 0 --overlap-param-gather 0"
+    holds 'parameters of adapters by hand' "$(field gradients_bytes --system dgx-b200 $lora --cp 1 --lora-rank 16) == 4 * 80 * 16 * (8192 + 10240 + 8192 + 8192)"
+    holds 'those beside the MLP, too' "$(field gradients_bytes --system dgx-b200 $lora --cp 1 --lora-rank 16 --lora-targets qkv,proj,fc1,fc2) == 4 * 80 * 16 * (8192 + 10240 + 8192 + 8192 + 8192 + 2 * 28672 + 28672 + 8192)"
+    b200=$(field iteration_s --system dgx-b200 $lora --cp 1 --lora-rank 16) h200=$(field iteration_s --system h200-8x $lora --cp 2 --lora-rank 16)
+    holds 'published step on B200' "$b200 > 0.9 * 1.543 && $b200 < 1.1 * 1.543"
+    holds 'published step on H200' "$h200 > 0.9 * 3.10 && $h200 < 1.1 * 3.19"
+    # no pass for gradients of weights, which takes a third of the products
+    holds 'frozen weights save a third at most' "$b200 < 0.85 * $(field iteration_s --system dgx-b200 $lora --cp 1) && $b200 > 0.6 * $(field iteration_s --system dgx-b200 $lora --cp 1)"
+    run predict --system dgx-b200 ${lora% --zero 1 *} --zero 3 --lora-rank 16
+    check 'frozen weights are not sharded' 2 'lora-rank: frozen weights are not sharded'
+    run predict --system dgx-b200 $lora --lora-targets qkv
+    check 'targets without adapters' 2 'lora-targets: goes with --lora-rank'
+    run predict --system dgx-b200 $lora --lora-rank 16 --lora-targets qkv,nothing
+    check 'an unknown target' 2 'lora-targets: expected one of qkv, proj, fc1, fc2'
+    run predict --system dgx-b200 $lora --lora-rank 16 --export megatron
+    check 'a script of pretraining has no adapters' 2 'lora'
+}
 run predict --system aws-p3-16xlarge --transport rdma --workload resnet50 --nodes 2
 check 'RDMA must be there' 2 'transport rdma: nodes of aws-p3-16xlarge have no RDMA'
 run predict --transport carrier-pigeon
@@ -173,6 +193,22 @@ for way in alltoall allgather deepep hybridep; do
     run import "$SCRATCH/experts.out" --system dgx-h100
     has "exported and imported: experts by $way, overlapped" "moe-dispatch $way .*--moe-overlap"
 done
+
+# The search predicts what each of its rows' commands does.
+while read -r network setting; do
+    # shellcheck disable=SC2086
+    "$DLMODEL" search --system dgx-h100 --framework megatron-core --nodes 2 --precision bf16 --global-batch 32 --workload "$network" $setting --json > "$SCRATCH/search.json" 2> /dev/null
+    there=$(sed -n 's/^ *"iteration_s": *\([^,]*\),*$/\1/p' "$SCRATCH/search.json" | head -n 1)
+    line=$(sed -n 's/^ *"command": *"dlmodel predict \(.*\)",*$/\1/p' "$SCRATCH/search.json" | head -n 1)
+    # shellcheck disable=SC2086
+    holds "a searched plan with $setting" "\"$there\" != \"\" && $(field iteration_s $line) / $there < 1 + 1e-9 && $(field iteration_s $line) / $there > 1 - 1e-9"
+done << 'END'
+llama2_70b --lora-rank 16
+llama3_8b --recompute-layers 4
+llama3_8b --recompute mlp,norm
+mixtral_8x7b --moe-overlap
+llama3_8b --cuda-graphs layer
+END
 
 # Columns of a table of runs are the same options.
 # shellcheck disable=SC2016

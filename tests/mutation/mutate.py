@@ -17,6 +17,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -38,11 +39,18 @@ UNGUESSED = ["-fno-guess-branch-probability"]
 # A function that may end without its value is no C that this project builds: invalid, like other text that does not compile.
 NO_C = ["-Wreturn-type", "-Werror=return-type"]
 
+SENTENCE = re.compile(r'"[^"\n]* [^"\n]*"')
+
 Mutant = collections.namedtuple("Mutant", "file line old new")
 
 
+def prose(old, new):
+    """Whether only sentences differ: a message or a help text is no cost."""
+    return SENTENCE.sub('""', old) == SENTENCE.sub('""', new)
+
+
 def candidates(files):
-    """Every change that universalmutator proposes."""
+    """Every change that universalmutator proposes, but of sentences."""
     from universalmutator import mutator
     found = []
     for file in files:
@@ -50,7 +58,7 @@ def candidates(files):
             source = text.readlines()
         with contextlib.redirect_stdout(io.StringIO()):
             changes = mutator.mutants_regexp(source, ["universal.rules", "c_like.rules", "c.rules"], ignorePatterns=[])
-        found += [Mutant(file, line, source[line - 1], new) for line, new, *_ in changes]
+        found += [Mutant(file, line, source[line - 1], new) for line, new, *_ in changes if not prose(source[line - 1], new)]
     return found
 
 

@@ -26,6 +26,7 @@
 #include "model/machine/topology.h"
 #include "model/machine/what_if.h"
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/workspace.h"
 #include "model/search/heterogeneous.h"
 #include "tests/catalog.h"
 #include "tests/check.h"
@@ -170,7 +171,7 @@ static void check_one(const struct subject *s, const struct dl_prediction *p) {
             p->iteration_low_s, p->iteration_high_s);
     require(s, "memory below the states", m->total_bytes >= states * (1 - 1e-12), states,
             m->total_bytes);
-    require(s, "memory", near(m->total_bytes, memory) || s->framework.memory.fragmentation_frac > 0,
+    require(s, "memory", near(m->total_bytes, memory) || dl_fragmentation_frac(&s->framework) > 0,
             memory, m->total_bytes);
     require(s, "fits", p->fits == (isnan(m->capacity_bytes) || m->total_bytes <= m->capacity_bytes),
             m->capacity_bytes, m->total_bytes);

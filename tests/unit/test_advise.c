@@ -98,7 +98,24 @@ static void sparse_and_rare_by_hand(void **state) {
     run(&b, "local-steps");
     check_close(b.sync.messages[0].duration_s, collective_s(&b, DL_COLL_ALL_REDUCE, 4e8) / 4,
                 1e-12);
+    check_close(b.sync.messages[0].latency_s + b.sync.messages[0].bandwidth_s,
+                b.sync.messages[0].duration_s, 1e-12);
     check_close(b.sync.device_copy_s, (8e8 / 400e9 + 5e-6) / 4, 1e-9);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Gradients that are no dense weights wait for each other: one message of 6 MB. */
+static void the_rest_in_one_bucket(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {1e6, 2e6, 3e6}, ready[] = {1, 2, 3};
+    make(&b, 3, sizes, ready);
+    run(&b, "sufficient-factors");
+    assert_int_equal(b.sync.message_count, 1);
+    assert_int_equal(b.sync.messages[0].first, 0);
+    assert_int_equal(b.sync.messages[0].count, 3);
+    check_close(b.sync.messages[0].bytes, 6e6, 1e-12);
+    check_close(b.sync.messages[0].ready_s, 3, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -167,6 +184,7 @@ static void levels_and_casts_by_hand(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gain_by_hand), cmocka_unit_test(sparse_and_rare_by_hand),
-        cmocka_unit_test(factors_by_hand), cmocka_unit_test(levels_and_casts_by_hand)};
+        cmocka_unit_test(the_rest_in_one_bucket), cmocka_unit_test(factors_by_hand),
+        cmocka_unit_test(levels_and_casts_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

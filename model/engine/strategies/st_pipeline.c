@@ -148,34 +148,31 @@ static struct dl_pass_work work_of(const struct pipe *pipe, int stage) {
     return out;
 }
 
-/* The all-reduce of a stage's gradients, the last messages of a pipeline with replicas; else NULL.
- */
-static const struct dl_message *sum_of(const struct dl_pipe *p, int stage) {
-    return p->plan.dp > 1 ? &p->messages[p->message_count - p->stages + stage] : NULL;
-}
-
 /* Gradients of each stage, then the update. */
 static void add_end(const struct dl_pipe *p, const struct dl_pipeline_passes *passes,
-                    const double *sum_s, struct dl_task_list *out) {
+                    struct dl_task_list *out) {
+    /* the last messages, where there are replicas */
+    const struct dl_message *sums =
+        p->messages + (p->plan.dp > 1 ? p->message_count - p->stages : 0);
+    const double *sum_s = p->sum_s;
     double end_s = 0, most = 0;
     for (int s = 0; s < p->stages; s++) {
         end_s = fmax(end_s, dl_pipeline_stage_end_s(passes, s) + sum_s[s]);
         most = fmax(most, p->parameters[s]);
     }
     for (int s = 0; s < p->stages; s++) {
-        const struct dl_message *sum = sum_of(p, s);
         const double start_s = dl_pipeline_stage_end_s(passes, s),
                      update_s = most > 0 ? p->update_s * p->parameters[s] / most : 0;
         if (sum_s[s] > 0)
             out->list[out->count++] = (struct dl_term){.name = "all-reduce of gradients",
                                                        .group = "communication",
-                                                       .formula = sum->formula,
-                                                       .origin = sum->origin,
+                                                       .formula = sums[s].formula,
+                                                       .origin = sums[s].origin,
                                                        .start_s = start_s,
                                                        .value = sum_s[s],
-                                                       .sigma_log = sum->sigma_log,
+                                                       .sigma_log = sums[s].sigma_log,
                                                        .lane = "communication",
-                                                       .bytes = sum->bytes,
+                                                       .bytes = sums[s].bytes,
                                                        .collective = "all_reduce",
                                                        .critical = start_s + sum_s[s] >= end_s,
                                                        .stage = s};
@@ -197,20 +194,17 @@ static enum dl_code follow_stages(const struct pipe *pipe, struct dl_prediction 
     struct dl_pass_memory *each = dl_arena_alloc(arena, stages, sizeof *each);
     struct dl_memory *memory = dl_arena_alloc(arena, stages, sizeof *memory);
     struct dl_pass_work *work = dl_arena_alloc(arena, stages, sizeof *work);
-    double *sum_s = dl_arena_alloc(arena, stages, sizeof *sum_s);
     struct dl_pipeline_passes passes;
     struct dl_task_list tasks;
     const char *unknown;
     for (int s = 0; s < p->stages; s++) {
         const double held = dl_pipe_held(p, s);
-        const struct dl_message *sum = sum_of(p, s);
         dl_pipe_stage_memory(p, s, held, layers, &memory[s], &unknown, false);
         each[s].kept_bytes = memory[s].activations_bytes / held / order.parts;
         each[s].splits = dl_schedules[order.schedule]->splits_backward;
         work[s] = work_of(pipe, s);
-        sum_s[s] = sum != NULL ? sum->duration_s : 0;
     }
-    DL_TRY(dl_pipeline_list(&order, DL_PASSES_SHOWN, sum_s, arena, &passes, err));
+    DL_TRY(dl_pipeline_list(&order, DL_PASSES_SHOWN, p->sum_s, arena, &passes, err));
     dl_memory_course_of_stages(&passes, each, memory, arena, &out->course);
     dl_pipeline_tasks(
         &passes, work,
@@ -222,7 +216,7 @@ static enum dl_code follow_stages(const struct pipe *pipe, struct dl_prediction 
             .message_bytes = p->boundary_elements * p->plan.micro_batch_samples *
                              dl_precision_bytes(p->plan.precision)},
         2 * p->stages, arena, &tasks);
-    add_end(p, &passes, sum_s, &tasks);
+    add_end(p, &passes, &tasks);
     out->course.tasks = tasks.list;
     out->course.task_count = tasks.count;
     return DL_OK;

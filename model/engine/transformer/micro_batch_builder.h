@@ -39,6 +39,16 @@ void dl_transformer_add_slow_stream(const struct dl_micro_batch_builder *m, enum
 void dl_transformer_add_rest(const struct dl_micro_batch_builder *m, const struct dl_kernel *rest,
                              struct dl_transformer_pass *out);
 
+/* One layer's passes over a micro-batch; the collectives go into forward and data. */
+struct dl_transformer_layer_passes {
+    struct dl_transformer_pass forward, data, weights;
+};
+
+/* F-LORA: instead of the gradients of a layer's weights, its adapter. */
+void dl_transformer_add_adapter(const struct dl_micro_batch_builder *m,
+                                const struct dl_transformer_layer *l, const struct dl_layer *layer,
+                                struct dl_transformer_layer_passes *passes);
+
 /* What experts add to their products and exchange. F-TRANSFORMER-EXPERT-ROWS,
  * F-TRANSFORMER-EXPERT-CALLS */
 void dl_transformer_add_experts(const struct dl_micro_batch_builder *m,
@@ -48,10 +58,6 @@ void dl_transformer_add_experts(const struct dl_micro_batch_builder *m,
 /* The collectives inside layers. */
 enum dl_code dl_transformer_make_collectives(struct dl_micro_batch_builder *m, struct dl_err *err);
 
-/* One layer's passes over a micro-batch; the collectives go into forward and data. */
-struct dl_transformer_layer_passes {
-    struct dl_transformer_pass forward, data, weights;
-};
 void dl_transformer_add_exchanges(const struct dl_micro_batch_builder *m,
                                   const struct dl_transformer_layer *l,
                                   struct dl_transformer_layer_passes *passes);

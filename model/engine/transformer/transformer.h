@@ -57,6 +57,7 @@ struct dl_transformer_layer {
     bool gathers;
     bool gathered;    /* a column layer reads its output */
     unsigned modules; /* bits of enum dl_module that it is in; 0: none */
+    bool adapted;     /* F-LORA: an adapter is beside it */
     bool ends_module; /* its output leaves the MLP or the experts */
 };
 
@@ -87,6 +88,10 @@ struct dl_transformer {
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
         expert_elements[DL_TRANSFORMER_PARTS];
     double tensor_count[DL_TRANSFORMER_PARTS]; /* parameter tensors */
+    /* F-LORA: what is not trained, as the three above, which then count the adapters */
+    struct dl_transformer_elements {
+        double split_elements, whole_elements, expert_elements;
+    } frozen[DL_TRANSFORMER_PARTS];
     /* of the embedding that the head uses too: a copy on the last stage of a pipeline */
     double tied_elements;
     bool by_tokens;            /* the input is a sequence: it can be split along it */
@@ -111,6 +116,13 @@ bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, in
 
 /* Whether the workload is a single stack of equal layers with attention. */
 bool dl_transformer_is_stack(const struct dl_workload *workload);
+
+/* F-LORA: bytes of a sample that adapters keep more, or frozen layers less. */
+double dl_transformer_lora_bytes(const struct dl_transformer *tf,
+                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
+                                 double result_bytes);
+/* F-LORA: marks the layers that get adapters, and counts these as what is trained. */
+void dl_transformer_freeze(struct dl_transformer *tf);
 
 /* Sizes of the groups; tp x sp x ep x pp x dp devices, numbered with tp fastest, then sp, and then
  * as `mapping` says. */
@@ -302,6 +314,13 @@ struct dl_transformer_choice {
     int64_t virtual_stages;
     enum dl_recompute recompute;
 };
+
+/* Of all those elements, a rank's. */
+double dl_transformer_rank_elements(const struct dl_transformer_elements *all,
+                                    const struct dl_transformer_split *split);
+/* F-LORA: frozen parameters of a rank of the first (0), the last (1) or a stage between (2). */
+double dl_transformer_frozen_elements(const struct dl_transformer *tf,
+                                      const struct dl_transformer_mapping *mapping, int stage);
 
 struct dl_transformer_result {
     struct dl_evidence evidence;

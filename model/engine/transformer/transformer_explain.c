@@ -5,6 +5,7 @@
 #include "model/engine/explain_overhead.h"
 #include "model/engine/memory.h"
 #include "model/engine/transformer/transformer_internal.h"
+#include "model/framework/workspace.h"
 
 enum { MAX_TERMS = 48 };
 
@@ -167,9 +168,12 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
                         t->mapping.stage_layers,
                         t->micro_batch.kept_bytes[DL_TRANSFORMER_BODY][t->choice.recompute] / 1e6),
         "workload file", m->activations_bytes, NAN, NULL);
+    const double lost_frac = dl_fragmentation_frac(t->tf->framework),
+                 lost_bytes = lost_frac * m->total_bytes,
+                 kept_bytes = m->workspace_bytes - lost_bytes;
     put(s, "workspace", "memory", "F-MEM-WORKSPACE",
-        dl_arena_printf(arena, "libraries keep %.4g MB", m->workspace_bytes / 1e6), "device file",
-        m->workspace_bytes, NAN, NULL);
+        dl_arena_printf(arena, "libraries keep %.4g MB", kept_bytes / 1e6), "device file",
+        kept_bytes, NAN, NULL);
     put(s, "communication buffers", "memory", "F-MEM-BUFFERS", "gradient buckets", "framework file",
         m->buffers_bytes, NAN, NULL);
     const double runtime_bytes = t->tf->system->device->context_bytes;
@@ -177,13 +181,9 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
         dl_arena_printf(arena, "runtime %.4g MB",
                         dl_known(runtime_bytes) ? runtime_bytes / 1e6 : 0),
         "device file", m->context_bytes, NAN, NULL);
-    const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
-                         m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
-                         m->context_bytes;
     put(s, "fragmentation", "memory", "F-MEM-FRAGMENTATION",
-        dl_arena_printf(arena, "sum=%.4g MiB x f / (1 - f), f=%.3g", parts / 1048576,
-                        t->tf->framework->memory.fragmentation_frac),
-        "framework file", m->total_bytes - parts, NAN, NULL);
+        dl_arena_printf(arena, "%.3g of what is reserved", lost_frac), "framework file", lost_bytes,
+        NAN, NULL);
 }
 
 static void put_overhead(struct sink *s, const struct dl_prediction *p) {

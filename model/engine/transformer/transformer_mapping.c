@@ -107,10 +107,17 @@ static double gather_width(const struct dl_transformer *tf) {
                                    : dl_precision_bytes(tf->precision);
 }
 
+double dl_transformer_rank_elements(const struct dl_transformer_elements *all,
+                                    const struct dl_transformer_split *s) {
+    return all->split_elements / (double)s->tp + all->whole_elements +
+           all->expert_elements / expert_parts(s);
+}
+
 static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,
                             enum dl_transformer_part part) {
-    return tf->split_elements[part] / (double)s->tp + tf->whole_elements[part] +
-           tf->expert_elements[part] / expert_parts(s);
+    const struct dl_transformer_elements trained = {
+        tf->split_elements[part], tf->whole_elements[part], tf->expert_elements[part]};
+    return dl_transformer_rank_elements(&trained, s);
 }
 
 double dl_transformer_end_layers(double layers, double stages, int last) {
@@ -235,6 +242,8 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
         memset(m, 0, sizeof *m);
         m->weights_bytes =
             (out->shard >= 3 ? mine : p) * copy + (out->shard >= 1 ? mine : p) * master;
+        m->weights_bytes += dl_transformer_frozen_elements(tf, out, i) *
+                            fmin(used, dl_precision_operand_bytes(tf->precision));
         m->gradients_bytes = out->shard >= 2 ? mine * width : gradients;
         m->optimizer_bytes =
             (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);

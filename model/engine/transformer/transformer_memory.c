@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "model/engine/transformer/micro_batch_builder.h"
+#include "model/framework/workspace.h"
 
 double dl_transformer_stage_in_flight(const struct dl_transformer_mapping *mapping,
                                       const struct dl_transformer_choice *choice, int64_t stage) {
@@ -77,7 +78,7 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
         !last) /* weights of every micro-batch in flight */
         m.weights_bytes +=
             mapping->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
-    m.total_bytes = total_of(&m) / (1 - tf->framework->memory.fragmentation_frac);
+    m.total_bytes = total_of(&m) / (1 - dl_fragmentation_frac(tf->framework));
     *out = m;
 }
 
@@ -106,7 +107,7 @@ double dl_transformer_largest_micro_batch(const struct dl_transformer *tf,
         struct dl_memory m;
         dl_transformer_stage_memory(tf, mapping, micro_batch, choice, stages[i], &m);
         if (!dl_known(m.capacity_bytes)) return NAN;
-        const double whole = m.capacity_bytes * (1 - tf->framework->memory.fragmentation_frac),
+        const double whole = m.capacity_bytes * (1 - dl_fragmentation_frac(tf->framework)),
                      fixed = total_of(&m) - m.activations_bytes,
                      each = m.activations_bytes / micro_batch->micro_samples;
         samples = fmin(samples, each > 0 ? floor((whole - fixed) / each) : HUGE_VAL);

@@ -140,7 +140,10 @@ static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transfo
     m->facts.attention = fastest_attention(m, l, &layer);
     dl_transformer_add_kernels(m, l, &layer, DL_FORWARD, 1, &p->forward);
     dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_DATA, 1, &p->data);
-    dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
+    if (tf->input.lora.rank > 0)
+        dl_transformer_add_adapter(m, l, &layer, p);
+    else
+        dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
     m->facts.attention = asked;
     p->forward.host =
         dl_host_count_of(tf->framework, &layer, false, m->facts.compiled, p->forward.launches);
@@ -222,6 +225,7 @@ struct kept {
     enum dl_attention_kernel attention;
     enum dl_compiler compiler;
     unsigned modules; /* recomputed */
+    struct dl_plan_lora lora;
     double compute_scale;
     int64_t sp, ep, ep_within_tp_cp;
     bool sequence_parallel;
@@ -240,6 +244,7 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
                          .attention = tf->input.attention,
                          .compiler = tf->input.compiler,
                          .modules = tf->input.recomputed.modules,
+                         .lora = tf->input.lora,
                          .compute_scale = tf->compute_scale,
                          .sp = m->split->sp,
                          .ep = m->split->ep,
@@ -250,6 +255,7 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
 static bool same_kernels(const struct kept *a, const struct kept *b) {
     return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
            a->attention == b->attention && a->compiler == b->compiler && a->modules == b->modules &&
+           a->lora.rank == b->lora.rank && a->lora.targets == b->lora.targets &&
            a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep &&
            a->ep_within_tp_cp == b->ep_within_tp_cp && a->sequence_parallel == b->sequence_parallel;
 }

@@ -8,6 +8,7 @@
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/transformer_internal.h"
 #include "model/engine/diagnose.h"
+#include "model/framework/workspace.h"
 
 /* Nearest number to `wanted` that divides `whole`, below it when two are as near. */
 static int64_t nearest_divisor(double whole, int64_t wanted) {
@@ -223,10 +224,10 @@ static double max_batch(const struct dl_transformer_parts *t, const struct dl_pr
     if (t->choice.micro_batches > 1 || !dl_known(m->capacity_bytes))
         return p->fits ? t->plan->batch_per_device_samples : 0;
     const double fixed =
-        m->total_bytes * (1 - t->tf->framework->memory.fragmentation_frac) - m->activations_bytes;
+        m->total_bytes * (1 - dl_fragmentation_frac(t->tf->framework)) - m->activations_bytes;
     const double each = m->activations_bytes / t->micro_samples; /* bytes a sample of a data rank */
-    const double samples = floor(
-        (m->capacity_bytes * (1 - t->tf->framework->memory.fragmentation_frac) - fixed) / each);
+    const double samples =
+        floor((m->capacity_bytes * (1 - dl_fragmentation_frac(t->tf->framework)) - fixed) / each);
     return fmax(0, samples) * t->plan->batch_per_device_samples / t->micro_samples;
 }
 

@@ -285,6 +285,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     choose_layers(&tf, stack, all, arena);
     DL_TRY(find_limits(&tf, stack, err));
     mark_modules(&tf);
+    dl_transformer_freeze(&tf);
     *out = tf;
     return DL_OK;
 }
@@ -415,6 +416,6 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
     if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
     const double result = dl_shape_elements(&kept) * width,
                  out = whole->saved.elements > whole->saved.own_elements ? result : 0;
-    const double all = out + own_bytes(tf, layer);
+    const double all = out + own_bytes(tf, layer) + dl_transformer_lora_bytes(tf, l, layer, out);
     return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out, result) : all;
 }

@@ -200,17 +200,15 @@ static struct dl_pipeline_order order_of(const struct stages *all, double *forwa
 static void run_pipeline(struct dl_pipeline_order *order, double micro_batches, double message_s,
                          bool least, struct dl_arena *scratch, struct dl_transformer_pace *out) {
     const double busy_s = micro_batches * both_s(&out->stage);
-    double *end_s = dl_arena_alloc(scratch, (size_t)order->stages, sizeof *end_s), quiet_s, span_s;
+    order->message_s = message_s;
     if (least) {
-        order->message_s = message_s;
         out->bubble_s = fmax(0, dl_pipeline_least_s(order, micro_batches) - busy_s);
         return;
     }
-    quiet_s = span_s = dl_pipeline_span(order, micro_batches, scratch, end_s);
-    order->message_s = message_s;
-    if (message_s > 0) span_s = dl_pipeline_span(order, micro_batches, scratch, end_s);
-    out->bubble_s = fmax(0, quiet_s - busy_s);
-    out->boundary_s = fmax(0, span_s - fmax(quiet_s, busy_s));
+    const struct dl_pipeline_spans spans =
+        dl_pipeline_spans_of(order, micro_batches, NULL, true, scratch);
+    out->bubble_s = fmax(0, spans.quiet_s - busy_s);
+    out->boundary_s = fmax(0, spans.span_s - fmax(spans.quiet_s, busy_s));
 }
 
 static int slowest_of(const struct stages *all) {

@@ -42,6 +42,8 @@ struct dl_advise_change {
     struct dl_advise_option options[DL_ADVISE_OPTIONS];
     int option_count;
     const char *workload_text; /* the rewritten network as a workload file; NULL: as it is */
+    /* what no measured run shows, so that no gain is claimed and none combined; NULL: measured */
+    const char *unmeasured;
 };
 
 struct dl_advise_item {
