@@ -387,7 +387,7 @@ static const struct dl_field framework_fields[] = {
     FLAG(WAS(AT(transformer, fp32_norm_input), "wide_norms"),
          "RMS norms take their input cast to fp32"),
     FLAG(AT(transformer, recomputes_norms), "norms are computed again where nothing else is"),
-    FLAG(AT(transformer, gated_apart),
+    FLAG(AT(transformer, unfused_gate),
          "gated activations run and keep activation and product one after the other"),
     FLAG(AT(transformer, half_gradients),
          "16-bit gradients of a micro-batch stay in buckets next to those that are summed"),

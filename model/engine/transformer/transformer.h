@@ -57,7 +57,7 @@ struct dl_transformer_layer {
     bool gathers;
     bool gathered;    /* a column layer reads its output */
     unsigned modules; /* bits of enum dl_module that it is in; 0: none */
-    bool adapted;     /* F-LORA: an adapter is beside it */
+    bool adapted;     /* F-LORA: has an adapter */
     bool ends_module; /* its output leaves the MLP or the experts */
 };
 
