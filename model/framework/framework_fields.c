@@ -388,7 +388,7 @@ static const struct dl_field framework_fields[] = {
          "RMS norms take their input cast to fp32"),
     FLAG(AT(transformer, recomputes_norms), "norms are computed again where nothing else is"),
     FLAG(AT(transformer, unfused_gate),
-         "gated activations run and keep activation and product one after the other"),
+         "gated activations are two operations, and the result of the first one is kept"),
     FLAG(AT(transformer, half_gradients),
          "16-bit gradients of a micro-batch stay in buckets next to those that are summed"),
     FLAG(AT(transformer, eager_operations),
