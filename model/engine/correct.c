@@ -76,7 +76,8 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
     }
     struct dl_interval_case job = c;
     job.anchored = true;
-    p->spread.job_end_log = dl_interval_end_log(model, &job, DL_SLOW_END, NULL);
+    p->spread.job_end_log =
+        hypot(dl_interval_end_log(model, &job, DL_SLOW_END, NULL), Z80 * model->job_sigma_log);
     p->spread.sigma_log = sigma;
     p->spread.plans_sigma_log = model->plans_sigma_log;
     p->spread.frameworks_sigma_log = dl_interval_frameworks_sigma_log(model, &c);
