@@ -7,7 +7,6 @@
 #include "fits/learning.h"
 #include "model/engine/agreement.h"
 
-#define Z80 DL_NORMAL_80
 enum { TRIALS = 20 };
 static const int given_runs[DL_LEARNING_STEPS] = {0, 1, 2, 4, 8};
 
@@ -54,17 +53,20 @@ static enum dl_code judge(const struct curve *c, const struct group *g, int give
     for (size_t i = (size_t)given; i < g->count && code == DL_OK; i++) {
         const struct dl_fit_row *row = &f->rows[g->rows[i]];
         const struct dl_fit_prediction *q = &p[g->rows[i]];
-        double predicted_s = q->iteration_s, half = log(q->high_s / q->iteration_s);
+        double predicted_s = q->iteration_s, slow = log(q->high_s / q->iteration_s),
+               fast = log(q->iteration_s / q->low_s);
         if (agreed.posterior != NULL) {
             const struct dl_interval_case what = dl_fit_case(row, q);
             const struct dl_posterior_shift s =
                 dl_posterior_shift(agreed.posterior, row->workload, &what);
             predicted_s *= dl_posterior_factor(&s, &what);
-            half = fmin(half * agreed.widened_ratio, Z80 * s.sigma_log);
+            slow = dl_posterior_end_log(agreed.posterior, &s, slow * agreed.widened_ratio);
+            fast = dl_posterior_end_log(agreed.posterior, &s, fast * agreed.widened_ratio);
         }
+        const double error = log(row->measured_s / predicted_s);
         out->error += fabs(row->throughput ? row->measured_s / predicted_s - 1
                                            : predicted_s / row->measured_s - 1);
-        out->inside += fabs(log(row->measured_s / predicted_s)) <= half;
+        out->inside += error <= slow && -error <= fast;
         out->rows++;
     }
     dl_arena_free(&arena);

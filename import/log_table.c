@@ -329,10 +329,10 @@ static const char *csv_of(const struct row *r) {
     return dl_text_string(&out);
 }
 
-/* What a caller adds to a plan that is known: where it ran, not how. */
-static bool is_place(const char *column) {
-    static const char *const names[] = {"system", "workload", "framework", "nodes",
-                                        "devices_per_node"};
+/* What a caller adds to a run whose split is known: all but the split. */
+static bool is_no_split(const char *column) {
+    static const char *const names[] = {"system",    "workload",         "framework", "nodes",
+                                        "precision", "devices_per_node", "optimizer"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], column) == 0) return true;
     return false;
@@ -362,7 +362,7 @@ static enum dl_code make(struct row *r, const char *plan, const struct dl_log_fi
     put_facts(r);
     for (int i = 0; i < count; i++)
         if (!fills[i].wins && fills[i].value != NULL && cell(r, fills[i].column)[0] == '\0' &&
-            (cell(r, "tp")[0] == '\0' || is_place(fills[i].column)))
+            (cell(r, "tp")[0] == '\0' || is_no_split(fills[i].column)))
             put(r, fills[i].column, fills[i].value);
     DL_TRY(put_devices(r));
     DL_TRY(put_sequence(r));

@@ -7,10 +7,10 @@
 #   NUMBER.done    "PASSED FAILED SKIPPED SECONDS NAME"
 # KIND is cmocka (a program; test functions count), corpus (a fuzzer's replay program; the corpus counts as one), fuzz (a fuzzer for a few
 # seconds) or tap (a script that prints "ok NAME", "not ok NAME", "skip NAME: REASON" lines). A crash, a timeout and a test that says nothing are one failure.
-# Environment: TEST_TIMEOUT, the seconds that a program may take (300); a script may take three times that.
+# Environment: TEST_TIMEOUT, the seconds that a program may take (900: a hang ends, a busy machine does not fail); a script may take three times that.
 set -u
 folder=$1 number=$2
-limit=${TEST_TIMEOUT:-300}
+limit=${TEST_TIMEOUT:-900}
 IFS='	' read -r kind dir prefix file << EOF
 $(sed -n "${number}p" "$folder/list")
 EOF

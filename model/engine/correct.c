@@ -70,10 +70,9 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
         const struct dl_posterior_shift shift =
             dl_posterior_shift(r->framework->errors.measured, r->workload->name, &c);
         apply(&shift, p);
-        if (2 * Z80 * shift.sigma_log < slow + fast) {
-            sigma = shift.sigma_log;
-            slow = fast = Z80 * sigma;
-        }
+        slow = dl_posterior_end_log(r->framework->errors.measured, &shift, slow);
+        fast = dl_posterior_end_log(r->framework->errors.measured, &shift, fast);
+        sigma = fmin(sigma, shift.sigma_log);
     }
     struct dl_interval_case job = c;
     job.anchored = true;

@@ -357,4 +357,10 @@ double dl_posterior_factor(const struct dl_posterior_shift *shift,
            c->exposed_frac * exp(shift->communication_log);
 }
 
+double dl_posterior_end_log(const struct dl_posterior *p, const struct dl_posterior_shift *shift,
+                            double end_log) {
+    const double rest_log = end_log / (1 + (double)p->run_count);
+    return fmin(end_log, hypot(DL_NORMAL_80 * shift->sigma_log, rest_log));
+}
+
 size_t dl_posterior_runs(const struct dl_posterior *p) { return p->run_count; }

@@ -193,6 +193,11 @@ struct dl_posterior_shift dl_posterior_shift(const struct dl_posterior *posterio
 /* Corrected / predicted iteration. */
 double dl_posterior_factor(const struct dl_posterior_shift *shift,
                            const struct dl_interval_case *c);
+/* F-FEW-RUNS: an end of the 80 % interval after the runs: what they leave of their own spread, and,
+ * of the end before any run, a part that falls with their number, because a stranger's runs differ
+ * by more than those that the spreads were fitted to. Never wider than before. */
+double dl_posterior_end_log(const struct dl_posterior *posterior,
+                            const struct dl_posterior_shift *shift, double end_log);
 /* Runs that it is made from. */
 size_t dl_posterior_runs(const struct dl_posterior *posterior);
 

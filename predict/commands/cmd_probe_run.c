@@ -95,21 +95,21 @@ static void add_table(const struct dl_inputs *inputs, const struct dl_probe_choi
                 "samples/s that you measure\n# at the ends of the lines.\ncat > probe.csv "
                 "<<'END_OF_TABLE'\nid,source,system,framework,workload,precision,optimizer,nodes,"
                 "devices_per_node,global_batch,"
-                "micro_batch,tp,pp,cp,ep,zero,recompute,metric,value\n");
+                "micro_batch,tp,pp,cp,ep,sequence_parallel,zero,recompute,metric,value\n");
     for (int i = 0; i < c->count; i++) {
         const struct dl_plan *plan = &c->runs[i].plan;
         const double devices = (double)(plan->nodes * plan->devices_per_node);
-        dl_text_printf(text,
-                       "probe%d,mine,\"%s\",\"%s\",\"%s\",%s,%s,%lld,%lld,%.0f,%.0f,%lld,%lld,%lld,"
-                       "%lld,%d,%s,throughput,\n",
-                       i + 1, inputs->words.system, inputs->frameworks[0]->name,
-                       inputs->words.workload, dl_precision_names[plan->precision],
-                       dl_optimizer_names[plan->optimizer], (long long)plan->nodes,
-                       (long long)plan->devices_per_node,
-                       devices * c->runs[i].as_measured.what.batch_per_device_samples,
-                       plan->micro_batch_samples, (long long)plan->tp, (long long)plan->pp,
-                       (long long)plan->sp, (long long)dl_plan_expert_ranks(plan),
-                       (int)dl_rows_zero(plan), dl_recompute_names[plan->recompute]);
+        dl_text_printf(
+            text,
+            "probe%d,mine,\"%s\",\"%s\",\"%s\",%s,%s,%lld,%lld,%.0f,%.0f,%lld,%lld,%lld,"
+            "%lld,%d,%d,%s,throughput,\n",
+            i + 1, inputs->words.system, inputs->frameworks[0]->name, inputs->words.workload,
+            dl_precision_names[plan->precision], dl_optimizer_names[plan->optimizer],
+            (long long)plan->nodes, (long long)plan->devices_per_node,
+            devices * c->runs[i].as_measured.what.batch_per_device_samples,
+            plan->micro_batch_samples, (long long)plan->tp, (long long)plan->pp,
+            (long long)plan->sp, (long long)dl_plan_expert_ranks(plan), plan->sequence_parallel,
+            (int)dl_rows_zero(plan), dl_recompute_names[plan->recompute]);
     }
     dl_text_add(text, "END_OF_TABLE\n# When the values are there:\n");
 }

@@ -8,7 +8,7 @@
 
 enum { CANDIDATES = 32 };
 static const double START_S = 120; /* of a job until its first step; chosen */
-static const double ENOUGH_FRAC = 0.9;
+static const double ENOUGH_FRAC = 0.9, SURE_TO_FIT = 0.9; /* chosen */
 
 struct probe {
     const struct dl_inputs *inputs;
@@ -31,15 +31,16 @@ static enum dl_code after_log(const struct probe *p, const struct dl_probe_run *
     for (size_t i = 0; i < count; i++) measured[i] = runs[i]->as_measured;
     const enum dl_code code =
         dl_posterior_make(p->framework->errors.intervals, measured, count, &arena, &posterior, err);
-    if (code == DL_OK)
-        *out = fmin(p->before_log,
-                    DL_NORMAL_80 *
-                        dl_posterior_shift(posterior, p->workload->name, &p->target).sigma_log);
+    if (code == DL_OK) {
+        const struct dl_posterior_shift shift =
+            dl_posterior_shift(posterior, p->workload->name, &p->target);
+        *out = dl_posterior_end_log(posterior, &shift, p->before_log);
+    }
     dl_arena_free(&arena);
     return code;
 }
 
-/* A smaller run; one that cannot run or does not fit is none. */
+/* A smaller run, unless it cannot run or may not fit. */
 static enum dl_code add(struct probe *p, int64_t nodes, int64_t devices_per_node, double samples,
                         struct dl_err *err) {
     struct dl_inputs own = *p->inputs;
@@ -60,7 +61,7 @@ static enum dl_code add(struct probe *p, int64_t nodes, int64_t devices_per_node
     if (code == DL_ERR_USAGE || code == DL_ERR_NO) return DL_OK;
     if (code != DL_OK) *err = inner;
     DL_TRY(code);
-    if (!q.fits) return DL_OK;
+    if (!q.fits || q.fits_probability_frac < SURE_TO_FIT) return DL_OK;
     run->iteration_s = q.iteration_s;
     run->duration_s = START_S + (DL_PROBE_WARMUP + DL_PROBE_STEPS) * q.iteration_high_s;
     run->device_time_s = run->duration_s * (double)(nodes * devices_per_node);

@@ -48,7 +48,8 @@ static double after_one(const struct interval *i, const char *workload, struct d
     run.what.exposed_frac = run.what.overhead_frac = run.what.waits_frac = 0;
     run.what.devices = 1;
     if (dl_posterior_make(i->model, &run, 1, arena, &posterior, &err) != DL_OK) return NAN;
-    return DL_NORMAL_80 * dl_posterior_shift(posterior, workload, &i->what).sigma_log;
+    const struct dl_posterior_shift shift = dl_posterior_shift(posterior, workload, &i->what);
+    return dl_posterior_end_log(posterior, &shift, i->slow_log);
 }
 
 /* false: nothing is known of errors, or runs of one's own set the interval. */

@@ -55,11 +55,11 @@ has 'the rate of one device' 'device \(line 6\) left out: .* its value looks lik
 run predict -s iris-v100 -w resnet50 -f pytorch-ddp -n 8 -b 64 -p mixed --measured "$SCRATCH/bad.csv"
 has 'the answer says how many runs corrected it' 'an iteration takes .* to .*, corrected by 4 measured runs\.'
 
-# Sources that no constant was fitted to: with more runs given the others are predicted better, and from
-# one run on, whose correction narrows intervals too much, more of them lie in their intervals.
+# Sources that no constant was fitted to: with more runs given the others are predicted better, and
+# however many are given, at least 80 % of the others lie in their intervals.
 run compare data/unseen/*.csv --learning-curve --csv
 check 'learning curve of unseen sources' 0
-awk -F, 'NR > 1 { if (NR > 2 && !($3 < error)) wrong = 1; if (NR > 3 && !($4 > inside)) wrong = 1; error = $3; inside = $4; n++ }
+awk -F, 'NR > 1 { if (NR > 2 && !($3 < error)) wrong = 1; if (!($4 >= 80)) wrong = 1; error = $3; n++ }
     END { print (n == 5 && !wrong ? "better at every step" : "not better at a step") }' "$SCRATCH/out" > "$SCRATCH/steps"
 cat "$SCRATCH/steps" >> "$SCRATCH/out"
 has 'each step is better than the one before' 'better at every step'

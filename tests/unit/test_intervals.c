@@ -395,6 +395,9 @@ static void a_posterior_in_closed_form(void **state) {
     struct dl_posterior_shift s = dl_posterior_shift(p, "resnet50", &quiet);
     check_close(s.compute_log, 0.2 * 2 * 0.14 / (2 * 0.14 + 0.0025), 1e-5);
     check_close(s.sigma_log, sqrt(0.14 * 0.0025 / (2 * 0.14 + 0.0025) + 0.0025), 1e-4);
+    /* F-FEW-RUNS: a third of the end remains after two runs; no end grows */
+    check_close(dl_posterior_end_log(p, &s, 0.9), hypot(1.2815516 * s.sigma_log, 0.3), 1e-8);
+    check_close(dl_posterior_end_log(p, &s, 0.01), 0.01, 0);
     const double unknown_part = dl_posterior_shift(p, "resnet50", &loud).sigma_log;
     assert_true(unknown_part > s.sigma_log);
     /* another precision shares the system's effect: 0.05 of 0.14 */
