@@ -255,53 +255,61 @@ static enum dl_code add_axis(struct dl_run *run, const char *name, double ici, d
     return DL_OK;
 }
 
-/* The degrees, and the devices that share states: those of the fsdp axes. The data axes replicate
- * them. */
-static enum dl_code read_mesh(struct dl_run *run, struct dl_run_slots *s) {
+/* The devices that share states are those of the fsdp axes; the data axes replicate them. */
+static void share_states(struct dl_run *run, struct dl_run_slots *s, double ranks, double replicas,
+                         bool given) {
+    double *n = s->numbers;
+    const double group = ranks / replicas / (n[DL_SLOT_TP] * n[DL_SLOT_CP] * n[DL_SLOT_PP]);
+    if (given && group <= 1)
+        s->words[DL_SLOT_SHARDING] = "0";
+    else if (given && replicas > 1)
+        n[DL_SLOT_GROUP] = group;
+    else if (!given && ranks > (dl_known(run->per_node) ? run->per_node : 8))
+        dl_arguments_note(&run->arguments,
+                          "dcn_data_parallelism, ici_fsdp_parallelism: not given; all devices "
+                          "share the states, as in one slice");
+}
+
+static enum dl_code read_degrees(struct dl_run *run, struct dl_run_slots *s, double *devices) {
     static const struct {
         const char *name;
         enum dl_run_slot slot;
     } split[] = {{"tensor", DL_SLOT_TP},  {"tensor_sequence", DL_SLOT_TP},
                  {"context", DL_SLOT_CP}, {"sequence", DL_SLOT_CP},
                  {"expert", DL_SLOT_EP},  {"pipeline", DL_SLOT_PP}};
-    double *n = s->numbers, mesh = 1;
-    struct axes data = {1, false}, fsdp = {1, false};
+    double *n = s->numbers;
     n[DL_SLOT_TP] = n[DL_SLOT_CP] = n[DL_SLOT_EP] = n[DL_SLOT_PP] = 1;
     for (size_t i = 0; i < sizeof split / sizeof split[0]; i++) {
         struct axes one = {1, false};
         DL_TRY(add_axis(run, split[i].name, 1, 1, &one));
         n[split[i].slot] *= one.devices;
-        mesh *= one.devices;
+        *devices *= one.devices;
     }
+    return DL_OK;
+}
+
+static enum dl_code read_mesh(struct dl_run *run, struct dl_run_slots *s) {
+    double mesh = 1;
+    struct axes data = {1, false}, fsdp = {1, false};
+    DL_TRY(read_degrees(run, s, &mesh));
     DL_TRY(add_axis(run, "data", 1, -1, &data));
     DL_TRY(add_axis(run, "fsdp", -1, 1, &fsdp));
     DL_TRY(add_axis(run, "fsdp_transpose", 1, 1, &fsdp));
     mesh *= data.devices * fsdp.devices;
-    if (!data.rest && !fsdp.rest) n[DL_SLOT_RANKS] = mesh;
-    const double ranks = dl_known(run->ranks) ? run->ranks : n[DL_SLOT_RANKS];
-    if (!dl_known(ranks)) {
-        if (data.devices > 1 || (!fsdp.rest && data.rest))
-            return dl_fail_at(run->err, run->arguments.path, 1, 1, NULL,
-                              "its mesh is of a multiple of %.0f devices: give them by --ranks N",
-                              mesh);
-        return DL_OK;
-    }
-    if (fmod(ranks, mesh) != 0 || (!data.rest && !fsdp.rest && ranks != mesh))
+    const bool open = data.rest || fsdp.rest; /* an axis takes the devices that are left */
+    const double ranks = dl_known(run->ranks) || open ? run->ranks : mesh;
+    if (!dl_known(ranks) && (data.devices > 1 || !fsdp.rest))
+        return dl_fail_at(run->err, run->arguments.path, 1, 1, NULL,
+                          "its mesh is of a multiple of %.0f devices: give them by --ranks N",
+                          mesh);
+    if (!dl_known(ranks)) return DL_OK;
+    if (fmod(ranks, mesh) != 0 || (!open && ranks != mesh))
         return dl_fail_at(run->err, run->arguments.path, 1, 1, NULL,
                           "its mesh is of %.0f devices%s, not of %.0f", mesh,
-                          data.rest || fsdp.rest ? " or a multiple" : "", ranks);
-    const double replicas = fsdp.rest ? data.devices : data.devices * ranks / mesh;
-    const double group = ranks / replicas / (n[DL_SLOT_TP] * n[DL_SLOT_CP] * n[DL_SLOT_PP]);
-    if (data.rest && fsdp.rest) {
-        if (ranks > (dl_known(run->per_node) ? run->per_node : 8))
-            dl_arguments_note(&run->arguments,
-                              "dcn_data_parallelism, ici_fsdp_parallelism: not given; all devices "
-                              "share the states, as in one slice");
-    } else if (replicas > 1 && group > 1) {
-        n[DL_SLOT_GROUP] = group;
-    } else if (group <= 1) {
-        s->words[DL_SLOT_SHARDING] = "0";
-    }
+                          open ? " or a multiple" : "", ranks);
+    s->numbers[DL_SLOT_RANKS] = ranks;
+    share_states(run, s, ranks, fsdp.rest ? data.devices : data.devices * ranks / mesh,
+                 !data.rest || !fsdp.rest);
     return DL_OK;
 }
 
