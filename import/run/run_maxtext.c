@@ -43,7 +43,7 @@ const struct dl_argument_class dl_maxtext_classes[] = {
      "use_ring_of_experts "
      "load_balance* num_pipeline* pipeline_* *pipeline* shard_* *shard* logits_dot_in_fp32 "
      "float32_* matmul_precision activations_in_float32 cast_logits* xla* mtp_* use_custom_sort* "
-     "compile* compiled_* context_parallel_*"},
+     "compile* compiled_* context_parallel_* *logits_soft_cap"},
     {DL_COSTS_NOTHING,
      "base_config run_name hardware base_output_directory dataset_type dataset_path "
      "dataset_name eval_dataset_name eval_interval eval_steps eval_per_device_batch_size "
@@ -56,7 +56,7 @@ const struct dl_argument_class dl_maxtext_classes[] = {
      "local_rope_max_timescale rope_attention_scaling rope_truncate rope_use_scale "
      "max_position_embeddings original_max_position_embeddings mscale beta_fast beta_slow "
      "normalization_layer_epsilon normalize_embedding_logits temperature_tuning "
-     "nope_layer_interval final_logits_soft_cap attn_logits_soft_cap mlp_activations_limit "
+     "nope_layer_interval mlp_activations_limit "
      "load_balance_loss_weight norm_topk_prob routed_scaling_factor routed_score_func "
      "routed_bias_update_rate n_routing_groups topk_routing_group packing model_call_mode "
      "override_model_config tokenizer_path tokenizer_type add_bos add_eos hf_path "
@@ -321,6 +321,7 @@ static void note_policy(struct dl_run *run) {
         {"minimal_with_context", "every linear layer's results and attention's"},
         {"minimal_flash", "every linear layer's results and attention's"},
         {"minimal_with_context_and_quantization", "every linear layer's results and attention's"},
+        {"save_dot_with_context_except_mlp", "attention's results and those of its linear layers"},
         {"save_dot_except_mlp", "those of attention's linear layers alone"},
         {"save_dot_except_mlpwi", "those of the linear layers but the first of the MLP"},
         {"save_qkv_proj", "those of the query, key and value layers alone"},
