@@ -80,6 +80,7 @@ static const struct dl_log_pattern horovod[] = {
     {DL_LOG_DEVICE_BATCH, NULL, "Batch size:", NULL, 0},
     {DL_LOG_DEVICES, NULL, "Number of GPUs:", NULL, 0},
     {DL_LOG_DEVICES, NULL, "Number of CPUs:", NULL, 0},
+    {DL_LOG_DEVICES, NULL, "Total img/sec on ", NULL, 0},
     END};
 static const struct dl_log_pattern transformers[] = {
     /* before the line had steps/s too, it called them samples/s */
