@@ -35,8 +35,10 @@ static void column_name(const struct dl_option *o, char name[DL_RUN_PLAN_NAME]) 
 }
 
 bool dl_run_plan_column(int index, struct dl_run_plan_column *out) {
-    static const char *const types[] = {"",       "string", "choice", "choice",
-                                        "1 or 0", "number", "integer"};
+    static const char *const types[] = {
+        [DL_VALUE_UNBOUND] = "",      [DL_VALUE_TEXT] = "string",    [DL_VALUE_WORD] = "choice",
+        [DL_VALUE_CHOICE] = "choice", [DL_VALUE_SET] = "choices",    [DL_VALUE_FLAG] = "1 or 0",
+        [DL_VALUE_NUMBER] = "number", [DL_VALUE_INTEGER] = "integer"};
     for (const struct dl_option *o = dl_input_options; o->name != NULL; o++) {
         if (!is_plan_option(o)) continue;
         column_name(o, out->name);
