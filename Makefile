@@ -175,7 +175,7 @@ $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OP
 $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN): FILE_FLAGS := $(CUDA_CFLAGS)
 $(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
 $(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/import/import_onnx.o $(BUILD)/import/run/yaml.o \
-  $(BUILD)/import/json_stream.o $(BUILD)/import/import_nsys.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
+  $(BUILD)/import/json_stream.o $(BUILD)/import/zip.o $(BUILD)/import/import_nsys.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
 $(BUILD)/import/import_nsys.o: FILE_FLAGS := $(if $(HAVE_SQLITE),-DDL_HAVE_SQLITE $(SQLITE_CFLAGS))
 $(BUILD)/import/json_stream.o $(BUILD)/import/zip.o: FILE_FLAGS := $(if $(HAVE_ZLIB),-DDL_HAVE_ZLIB $(ZLIB_CFLAGS))
 $(BUILD)/import/run/yaml.o: FILE_FLAGS := $(if $(HAVE_LIBYAML),-DDL_HAVE_LIBYAML $(LIBYAML_CFLAGS))

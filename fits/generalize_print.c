@@ -136,12 +136,6 @@ struct report {
     int decision_count;
 };
 
-/* As dl_prediction_plan_half_log and dl_prediction_framework_half_log. */
-static double half_log(double alternatives_sigma_log, const struct dl_fit_prediction *p) {
-    return alternatives_sigma_log > 0 ? DL_NORMAL_80 * alternatives_sigma_log
-                                      : log(p->high_s / p->low_s) / 2;
-}
-
 static enum dl_code make_report(const struct dl_generalized *g,
                                 const struct dl_interval_model *model, bool anchor,
                                 struct dl_arena *arena, struct report *out, struct dl_err *err) {
@@ -157,14 +151,15 @@ static enum dl_code make_report(const struct dl_generalized *g,
     DL_TRY(dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count, err));
     struct dl_decision_row *rows = dl_arena_alloc(arena, n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
-        const struct dl_interval_case c = dl_fit_case(&g->rows->rows[i], &out->predictions[i]);
+        const struct dl_fit_prediction *p = &out->predictions[i];
+        const struct dl_interval_case c = dl_fit_case(&g->rows->rows[i], p);
         const double frameworks_sigma = dl_interval_frameworks_sigma_log(model, &c);
         rows[i] = (struct dl_decision_row){
             .keys = g->rows->rows[i].decision,
-            .predicted_s = out->predictions[i].iteration_s,
+            .predicted_s = p->iteration_s,
             .measured_s = g->rows->rows[i].measured_s,
-            .plan_half_log = half_log(model->plans_sigma_log, &out->predictions[i]),
-            .framework_half_log = half_log(frameworks_sigma, &out->predictions[i])};
+            .plan_half_log = dl_interval_half_log(model->plans_sigma_log, p->low_s, p->high_s),
+            .framework_half_log = dl_interval_half_log(frameworks_sigma, p->low_s, p->high_s)};
     }
     return dl_decisions(rows, n, arena, &out->decisions, &out->decision_count, err);
 }

@@ -5,10 +5,6 @@
 #include "import/import_config.h"
 #include "import/run/arguments.h"
 
-static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
-    return dl_json_member(object, key, strlen(key));
-}
-
 /* Members that stand for a layer that no workload has. */
 static const struct foreign {
     const char *key, *what;
@@ -55,12 +51,12 @@ static bool is_nothing(const struct dl_json_node *n) {
 static enum dl_code refuse_foreign(const struct dl_json *document, const struct dl_json_node *text,
                                    const char *prefix, struct dl_arena *arena, struct dl_err *err) {
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
-        const struct dl_json_node *n = member(text, foreign[i].key);
+        const struct dl_json_node *n = dl_json_get(text, foreign[i].key);
         if (n == NULL || is_nothing(n)) continue;
         return dl_json_fail(document, dl_arena_printf(arena, "%s%s", prefix, foreign[i].key), err,
                             "the model has %s, for which no workload has a layer", foreign[i].what);
     }
-    const struct dl_json_node *types = member(text, "layer_types");
+    const struct dl_json_node *types = dl_json_get(text, "layer_types");
     for (const struct dl_json_node *e = types != NULL ? types->child : NULL; e != NULL; e = e->next)
         if (e->kind == DL_JSON_STRING && strcmp(e->string, "full_attention") != 0 &&
             strcmp(e->string, "sliding_attention") != 0 &&
@@ -80,8 +76,8 @@ static bool is_llama_like(const struct dl_json_node *text) {
                                          "vocab_size",        "num_attention_heads",
                                          "intermediate_size", "rms_norm_eps"};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
-        if (member(text, needed[i]) == NULL) return false;
-    const struct dl_json_node *act = member(text, "hidden_act");
+        if (dl_json_get(text, needed[i]) == NULL) return false;
+    const struct dl_json_node *act = dl_json_get(text, "hidden_act");
     return act == NULL || (act->kind == DL_JSON_STRING && strcmp(act->string, "silu") == 0);
 }
 
@@ -98,7 +94,7 @@ static const struct dl_json_node *text_of(const struct dl_json_node *root, const
     static const char *const sections[] = {"text_config", "llm_config", "language_config"};
     *prefix = "";
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        const struct dl_json_node *n = member(root, sections[i]);
+        const struct dl_json_node *n = dl_json_get(root, sections[i]);
         if (n == NULL || n->kind != DL_JSON_OBJECT || n->child == NULL) continue;
         *prefix = i == 0 ? "text_config." : i == 1 ? "llm_config." : "language_config.";
         return n;
@@ -110,7 +106,7 @@ static void note_towers(const struct dl_json_node *root, struct dl_config_model 
     static const char *const towers[][2] = {{"vision_config", "the vision tower (vision_config)"},
                                             {"audio_config", "the audio tower (audio_config)"}};
     for (int i = 0; i < 2; i++) {
-        const struct dl_json_node *n = member(root, towers[i][0]);
+        const struct dl_json_node *n = dl_json_get(root, towers[i][0]);
         if (n != NULL && n->kind == DL_JSON_OBJECT)
             model->left_out[model->left_out_count++] = towers[i][1];
     }
@@ -136,10 +132,11 @@ enum dl_code dl_config_find(const struct dl_json *document, struct dl_config_mod
                             struct dl_err *err) {
     const struct dl_json_node *root = document->root;
     const char *prefix;
-    if (root->kind != DL_JSON_OBJECT || member(root, "model_type") == NULL)
+    if (root->kind != DL_JSON_OBJECT || dl_json_get(root, "model_type") == NULL)
         return dl_json_fail(document, "", err, "expected a config.json with a 'model_type'");
-    const struct dl_json_node *text = text_of(root, &prefix), *type = member(text, "model_type");
-    if (type == NULL) type = member(root, "model_type");
+    const struct dl_json_node *text = text_of(root, &prefix),
+                              *type = dl_json_get(text, "model_type");
+    if (type == NULL) type = dl_json_get(root, "model_type");
     if (type->kind != DL_JSON_STRING)
         return dl_json_fail(document, "model_type", err,
                             "expected a config.json with a 'model_type'");

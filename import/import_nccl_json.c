@@ -8,28 +8,14 @@
 #include "import/json_stream.h"
 #include "model/core/json_node.h"
 
-static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
-    return object == NULL || object->kind != DL_JSON_OBJECT
-               ? NULL
-               : dl_json_member(object, key, strlen(key));
-}
-
 static const struct dl_json_node *first_of(const struct dl_json_node *array) {
     return array == NULL || array->kind != DL_JSON_ARRAY ? NULL : array->child;
 }
 
-static const char *text_of(const struct dl_json_node *n) {
-    return n != NULL && n->kind == DL_JSON_STRING ? n->string : NULL;
-}
-
-static double number_of(const struct dl_json_node *n) {
-    return n != NULL && n->kind == DL_JSON_NUMBER ? n->number : NAN;
-}
-
 static void read_devices(struct dl_nccl_reader *r, const struct dl_json_node *devices) {
     for (const struct dl_json_node *n = first_of(devices); n != NULL; n = n->next) {
-        const char *host = text_of(member(n, "hostname")),
-                   *device = text_of(member(n, "device_info"));
+        const char *host = dl_json_string_of(dl_json_get(n, "hostname")),
+                   *device = dl_json_string_of(dl_json_get(n, "device_info"));
         r->ranks++;
         if (host != NULL) dl_nccl_add_host(r, host);
         if (device != NULL) r->device = device;
@@ -43,14 +29,14 @@ static enum dl_code expected(const struct dl_nccl_reader *r, const char *key, co
 /* One half of a row; null: the collective has no such variant. */
 static enum dl_code read_half(struct dl_nccl_reader *r, const struct dl_json_node *row,
                               bool in_place, struct dl_nccl_time *out) {
-    const struct dl_json_node *half = member(row, in_place ? "in_place" : "out_of_place");
-    *out = (struct dl_nccl_time){.size_bytes = number_of(member(row, "size")),
-                                 .time_us = number_of(member(half, "time")),
-                                 .alg_gb_per_s = number_of(member(half, "alg_bw")),
-                                 .bus_gb_per_s = number_of(member(half, "bus_bw")),
-                                 .type = text_of(member(row, "type")),
+    const struct dl_json_node *half = dl_json_get(row, in_place ? "in_place" : "out_of_place");
+    *out = (struct dl_nccl_time){.size_bytes = dl_json_number_of(dl_json_get(row, "size")),
+                                 .time_us = dl_json_number_of(dl_json_get(half, "time")),
+                                 .alg_gb_per_s = dl_json_number_of(dl_json_get(half, "alg_bw")),
+                                 .bus_gb_per_s = dl_json_number_of(dl_json_get(half, "bus_bw")),
+                                 .type = dl_json_string_of(dl_json_get(row, "type")),
                                  .in_place = in_place,
-                                 .wrong = number_of(member(half, "nwrong")) >= 1};
+                                 .wrong = dl_json_number_of(dl_json_get(half, "nwrong")) >= 1};
     if (half == NULL || half->kind == DL_JSON_NULL) return DL_OK;
     if (!(out->size_bytes >= 0 && out->size_bytes <= DL_BENCH_MOST_BYTES) ||
         out->size_bytes != floor(out->size_bytes))
@@ -65,8 +51,8 @@ static enum dl_code read_half(struct dl_nccl_reader *r, const struct dl_json_nod
 static enum dl_code read_row(struct dl_nccl_reader *r, const struct dl_json_node *row) {
     struct dl_nccl_time times[2];
     for (int i = 0; i < 2; i++) {
-        const struct dl_json_node *half = member(row, i == 1 ? "in_place" : "out_of_place");
-        if (member(half, "cpu_time") != NULL)
+        const struct dl_json_node *half = dl_json_get(row, i == 1 ? "in_place" : "out_of_place");
+        if (dl_json_get(half, "cpu_time") != NULL)
             return dl_nccl_bad(r, "cpu_time", dl_nccl_cpu_times, NULL);
     }
     for (int i = 0; i < 2; i++)
@@ -84,14 +70,15 @@ enum dl_code dl_nccl_read_json(struct dl_nccl_reader *r, const char *text, size_
     char *plain = dl_arena_strndup(r->out->arena, text, length);
     dl_json_plain_numbers(plain, length);
     DL_TRY(dl_json_parse(r->name, plain, length, r->out->arena, &doc, r->err));
-    const struct dl_json_node *results = member(doc->root, "results"),
-                              *program = first_of(member(doc->root, "args"));
+    const struct dl_json_node *results = dl_json_get(doc->root, "results"),
+                              *program = first_of(dl_json_get(doc->root, "args"));
     if (results == NULL || results->kind != DL_JSON_ARRAY)
         return dl_fail_at(r->err, r->name, 1, 1, "results",
                           "expected the JSON of nccl-tests (-J): a list of results");
-    if (text_of(program) != NULL) r->op = dl_nccl_operation(program->string);
-    r->version = dl_nccl_version(r->out->arena, number_of(member(doc->root, "nccl_version")));
-    read_devices(r, member(member(doc->root, "config"), "devices"));
+    if (dl_json_string_of(program) != NULL) r->op = dl_nccl_operation(program->string);
+    r->version =
+        dl_nccl_version(r->out->arena, dl_json_number_of(dl_json_get(doc->root, "nccl_version")));
+    read_devices(r, dl_json_get(dl_json_get(doc->root, "config"), "devices"));
     for (const struct dl_json_node *n = results->child; n != NULL; n = n->next) {
         int col;
         dl_json_position(doc->text, doc->length, n->place, &r->line, &col);

@@ -12,14 +12,8 @@
 
 enum { SCHEMA = 8 };
 
-static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
-    return object != NULL && object->kind == DL_JSON_OBJECT
-               ? dl_json_member(object, key, strlen(key))
-               : NULL;
-}
-
 static const char *word(const struct dl_json_node *object, const char *key) {
-    const struct dl_json_node *n = member(object, key);
+    const struct dl_json_node *n = dl_json_get(object, key);
     return n != NULL && n->kind == DL_JSON_STRING ? n->string : "";
 }
 
@@ -39,7 +33,7 @@ static enum dl_code bad(const struct dl_onnx_graph *g, struct dl_err *err, const
 
 const struct dl_json_node *dl_pt2_argument(const struct dl_pt2_call *call, const char *name) {
     for (const struct dl_json_node *e = call->inputs; e != NULL; e = e->next) {
-        const struct dl_json_node *value = member(e, "arg");
+        const struct dl_json_node *value = dl_json_get(e, "arg");
         if (strcmp(word(e, "name"), name) != 0 || value == NULL || value->child == NULL) continue;
         return strcmp(value->child->key, "as_none") == 0 ? NULL : value->child;
     }
@@ -91,14 +85,14 @@ static bool is_float(double type) { /* ScalarType: half, float, double, bfloat16
 
 /* An extent, of a dynamic one the extent of the example. */
 static double extent(const struct dl_json_node *n) {
-    const struct dl_json_node *expression = member(n, "as_expr");
-    return expression != NULL ? number(member(member(expression, "hint"), "as_int"), NAN)
-                              : number(member(n, "as_int"), NAN);
+    const struct dl_json_node *expression = dl_json_get(n, "as_expr");
+    return expression != NULL ? number(dl_json_get(dl_json_get(expression, "hint"), "as_int"), NAN)
+                              : number(dl_json_get(n, "as_int"), NAN);
 }
 
 static enum dl_code read_shape(struct dl_onnx_graph *g, const struct dl_json_node *tensor,
                                struct dl_err *err) {
-    const struct dl_json_node *sizes = member(tensor, "sizes");
+    const struct dl_json_node *sizes = dl_json_get(tensor, "sizes");
     const int index = dl_onnx_value(g, tensor->key);
     struct dl_onnx_value *v = &g->values[index];
     double elements = 1;
@@ -113,7 +107,7 @@ static enum dl_code read_shape(struct dl_onnx_graph *g, const struct dl_json_nod
                        v->name);
         v->declared[v->declared_rank++] = (int64_t)of;
     }
-    v->floating = is_float(number(member(tensor, "dtype"), 0));
+    v->floating = is_float(number(dl_json_get(tensor, "dtype"), 0));
     return DL_OK;
 }
 
@@ -135,8 +129,8 @@ static enum dl_code read_inputs(struct dl_onnx_graph *g, const struct dl_json_no
                                sizeof *g->inputs);
     for (const struct dl_json_node *e = specs != NULL ? specs->child : NULL; e != NULL;
          e = e->next) {
-        const struct dl_json_node *given = e->child, *arg = member(given, "arg"),
-                                  *tensor = member(arg, "as_tensor");
+        const struct dl_json_node *given = e->child, *arg = dl_json_get(given, "arg"),
+                                  *tensor = dl_json_get(arg, "as_tensor");
         if (given == NULL) return bad(g, err, "expected inputs of", "signature");
         const bool user = strcmp(given->key, "user_input") == 0;
         const char *name = word(tensor != NULL ? tensor : arg, "name");
@@ -162,7 +156,7 @@ static enum dl_code read_inputs(struct dl_onnx_graph *g, const struct dl_json_no
 static bool all_constant(const struct dl_pt2_call *call) {
     int list[DL_PT2_LIST];
     for (const struct dl_json_node *e = call->inputs; e != NULL; e = e->next) {
-        const struct dl_json_node *value = member(e, "arg");
+        const struct dl_json_node *value = dl_json_get(e, "arg");
         const int count = dl_pt2_tensors(call, value != NULL ? value->child : NULL, list);
         for (int i = 0; i < count; i++)
             if (!call->graph->values[list[i]].initializer) return false;
@@ -182,7 +176,8 @@ static enum dl_code read_call(struct dl_onnx_graph *g, int *capacity,
     static const char prefix[] = "torch.ops.aten.";
     const char *target = word(node, "target");
     struct dl_pt2_call call = {.graph = g, .node_capacity = capacity};
-    const struct dl_json_node *inputs = member(node, "inputs"), *outputs = member(node, "outputs");
+    const struct dl_json_node *inputs = dl_json_get(node, "inputs"),
+                              *outputs = dl_json_get(node, "outputs");
     if (strncmp(target, prefix, sizeof prefix - 1) != 0) {
         if (outputs == NULL || outputs->child == NULL) return DL_OK; /* an assertion */
         call.operator_name = dl_arena_strdup(g->arena, target);
@@ -213,21 +208,22 @@ static enum dl_code read_call(struct dl_onnx_graph *g, int *capacity,
 
 static enum dl_code read_graph(struct dl_onnx_graph *g, const struct dl_json_node *module,
                                struct dl_err *err) {
-    const struct dl_json_node *graph = member(module, "graph"),
-                              *tensors = member(graph, "tensor_values"),
-                              *nodes = member(graph, "nodes"), *outputs = member(graph, "outputs");
+    const struct dl_json_node *graph = dl_json_get(module, "graph"),
+                              *tensors = dl_json_get(graph, "tensor_values"),
+                              *nodes = dl_json_get(graph, "nodes"),
+                              *outputs = dl_json_get(graph, "outputs");
     int capacity = 0;
     if (tensors == NULL || nodes == NULL || outputs == NULL)
         return bad(g, err, "expected nodes, tensor_values and outputs of", "graph");
     for (const struct dl_json_node *e = tensors->child; e != NULL; e = e->next)
         DL_TRY(read_shape(g, e, err));
-    DL_TRY(read_inputs(g, member(member(module, "signature"), "input_specs"), err));
+    DL_TRY(read_inputs(g, dl_json_get(dl_json_get(module, "signature"), "input_specs"), err));
     for (const struct dl_json_node *e = nodes->child; e != NULL; e = e->next)
         DL_TRY(read_call(g, &capacity, e, err));
     if (g->node_count == 0) return bad(g, err, "expected at least one node in graph", g->name);
     g->outputs = dl_arena_alloc(g->arena, (size_t)outputs->child_count, sizeof *g->outputs);
     for (const struct dl_json_node *e = outputs->child; e != NULL; e = e->next) {
-        const char *name = word(member(e, "as_tensor"), "name");
+        const char *name = word(dl_json_get(e, "as_tensor"), "name");
         if (name[0] == '\0') continue;
         const int index = dl_onnx_value(g, name);
         if (!g->values[index].made) return bad(g, err, "nothing makes output", name);
@@ -242,15 +238,15 @@ enum dl_code dl_pt2_parse(const char *path, const char *json, size_t length, str
     struct dl_onnx_graph g = {
         .file = path, .name = "graph", .format = "torch.export", .arena = arena};
     DL_TRY(dl_json_parse(path, json, length, arena, &document, err));
-    const struct dl_json_node *version = member(document->root, "schema_version"),
-                              *module = member(document->root, "graph_module");
-    if (module == NULL || number(member(version, "major"), 0) != SCHEMA)
+    const struct dl_json_node *version = dl_json_get(document->root, "schema_version"),
+                              *module = dl_json_get(document->root, "graph_module");
+    if (module == NULL || number(dl_json_get(version, "major"), 0) != SCHEMA)
         return dl_fail_at(err, path, 0, 0, "schema_version",
                           "expected a program of torch.export, schema %d; `python -m dlmodel "
                           "export %.200s` reads it with its own PyTorch",
                           SCHEMA, path);
     g.producer = dl_arena_printf(arena, "PyTorch %.60s", word(document->root, "torch_version"));
-    g.opset = (int64_t)number(member(member(document->root, "opset_version"), "aten"), 0);
+    g.opset = (int64_t)number(dl_json_get(dl_json_get(document->root, "opset_version"), "aten"), 0);
     DL_TRY(read_graph(&g, module, err));
     *out = g;
     return DL_OK;

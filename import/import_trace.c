@@ -16,22 +16,13 @@ enum { FEWEST_STEPS = 8 }; /* for a standard deviation */
 /* An event of eleven days; a clock that counts from 1970 is at 1.8e15 us now. */
 static const double MAX_US = 1e12, MAX_CLOCK_US = 1e17;
 
-static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
-    return object == NULL || object->kind != DL_JSON_OBJECT
-               ? NULL
-               : dl_json_member(object, key, strlen(key));
-}
-
-static const char *text_of(const struct dl_json_node *n) {
+const char *dl_trace_text(const struct dl_json_node *n) {
     return n != NULL && n->kind == DL_JSON_STRING ? n->string : "";
-}
-static double number_of(const struct dl_json_node *n) {
-    return n != NULL && n->kind == DL_JSON_NUMBER ? n->number : NAN;
 }
 
 static uint64_t mix(uint64_t hash, const struct dl_json_node *n) {
-    const double number = number_of(n);
-    return dl_hash_bytes(dl_hash_text(hash, text_of(n)), &number, sizeof number);
+    const double number = dl_json_number_of(n);
+    return dl_hash_bytes(dl_hash_text(hash, dl_trace_text(n)), &number, sizeof number);
 }
 
 static bool one_of(const char *text, const char *const *list) {
@@ -125,22 +116,23 @@ static enum dl_code read_event(struct dl_trace_reader *r, const struct dl_json_n
                                           NULL};
     if (n->kind != DL_JSON_OBJECT)
         return dl_fail_at(r->err, r->name, 0, 0, NULL, "event %d: expected an object", index);
-    const char *cat = text_of(member(n, "cat"));
+    const char *cat = dl_trace_text(dl_json_get(n, "cat"));
     /* the same range once more, on the device's line */
-    if (strcmp(text_of(member(n, "ph")), "X") != 0 || strcmp(cat, "gpu_user_annotation") == 0)
+    if (strcmp(dl_trace_text(dl_json_get(n, "ph")), "X") != 0 ||
+        strcmp(cat, "gpu_user_annotation") == 0)
         return DL_OK;
-    const struct dl_json_node *args = member(n, "args");
+    const struct dl_json_node *args = dl_json_get(n, "args");
     const struct dl_trace_record record = {
-        .name = text_of(member(n, "name")),
+        .name = dl_trace_text(dl_json_get(n, "name")),
         .place = one_of(cat, device)    ? DL_TRACE_ON_DEVICE
                  : one_of(cat, runtime) ? DL_TRACE_IN_RUNTIME
                                         : DL_TRACE_ON_HOST,
-        .thread = mix(mix(DL_HASH_START, member(n, "pid")), member(n, "tid")),
-        .ts_us = number_of(member(n, "ts")),
-        .dur_us = number_of(member(n, "dur")),
-        .correlation = number_of(member(args, "correlation")),
-        .sequence = number_of(member(args, "Sequence number")),
-        .has_forward_thread = number_of(member(args, "Fwd thread id")) > 0};
+        .thread = mix(mix(DL_HASH_START, dl_json_get(n, "pid")), dl_json_get(n, "tid")),
+        .ts_us = dl_json_number_of(dl_json_get(n, "ts")),
+        .dur_us = dl_json_number_of(dl_json_get(n, "dur")),
+        .correlation = dl_json_number_of(dl_json_get(args, "correlation")),
+        .sequence = dl_json_number_of(dl_json_get(args, "Sequence number")),
+        .has_forward_thread = dl_json_number_of(dl_json_get(args, "Fwd thread id")) > 0};
     return dl_trace_add(r, &record, index);
 }
 
@@ -246,17 +238,17 @@ static enum dl_code read_member(struct dl_trace_reader *r, struct dl_json_stream
         return dl_json_stream_fail(s, "a key in double quotes", r->err);
     enum dl_code code = dl_json_stream_value(s, &one, &key, r->err);
     if (code == DL_OK) code = dl_json_stream_take(s, ':', "':' after a key", r->err);
-    const char *name = code == DL_OK ? text_of(key->root) : "";
+    const char *name = code == DL_OK ? dl_trace_text(key->root) : "";
     if (code == DL_OK && strcmp(name, "traceEvents") == 0 && !*listed &&
         dl_json_stream_peek(s) == '[') {
         *listed = true;
         code = read_list(r, s);
     } else if (code == DL_OK && strcmp(name, "dlmodel") == 0) {
         code = dl_json_stream_value(s, &one, &own, r->err);
-        if (code == DL_OK) r->core_s = number_of(member(own->root, "core_s"));
+        if (code == DL_OK) r->core_s = dl_json_number_of(dl_json_get(own->root, "core_s"));
     } else if (code == DL_OK && strcmp(name, "distributedInfo") == 0) {
         code = dl_json_stream_value(s, &one, &own, r->err);
-        if (code == DL_OK) r->ranks = number_of(member(own->root, "world_size"));
+        if (code == DL_OK) r->ranks = dl_json_number_of(dl_json_get(own->root, "world_size"));
     } else if (code == DL_OK) {
         code = dl_json_stream_skip(s, r->err);
     }

@@ -32,18 +32,6 @@ struct collected {
     int unknown; /* calls of another kind: send, barrier */
 };
 
-static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
-    return object == NULL || object->kind != DL_JSON_OBJECT
-               ? NULL
-               : dl_json_member(object, key, strlen(key));
-}
-static const char *text_of(const struct dl_json_node *n) {
-    return n != NULL && n->kind == DL_JSON_STRING ? n->string : "";
-}
-static double number_of(const struct dl_json_node *n) {
-    return n != NULL && n->kind == DL_JSON_NUMBER ? n->number : NAN;
-}
-
 /* ---- one call ---- */
 
 /* PyTorch's names: allreduce, _allgather_base, reduce_scatter_tensor_coalesced, all_to_allv, ... */
@@ -104,11 +92,11 @@ static enum dl_code read_call(const struct dl_trace_reader *r, const struct coll
                  world = given_ranks > 0 ? given_ranks : r->ranks,
                  nodes = (double)all->given->nodes;
     double width = 0;
-    *out = (struct call){.op = op_of(text_of(member(args, "Collective name"))),
-                         .ranks = number_of(member(args, "Group size"))};
-    out->dtype = dtype_of(text_of(member(args, "dtype")), &width);
-    out->bytes = width * fmax(number_of(member(args, "In msg nelems")),
-                              number_of(member(args, "Out msg nelems")));
+    *out = (struct call){.op = op_of(dl_trace_text(dl_json_get(args, "Collective name"))),
+                         .ranks = dl_json_number_of(dl_json_get(args, "Group size"))};
+    out->dtype = dtype_of(dl_trace_text(dl_json_get(args, "dtype")), &width);
+    out->bytes = width * fmax(dl_json_number_of(dl_json_get(args, "In msg nelems")),
+                              dl_json_number_of(dl_json_get(args, "Out msg nelems")));
     *known = out->op >= 0 && out->dtype != NULL && out->bytes >= 1 &&
              out->bytes <= DL_BENCH_MOST_BYTES && out->ranks >= 2 && out->ranks <= 1e7;
     if (!*known) return DL_OK;
@@ -117,22 +105,23 @@ static enum dl_code read_call(const struct dl_trace_reader *r, const struct coll
                        "%.200s: a trace does not say how ranks lie on nodes; give --nodes and, "
                        "where it has no distributedInfo before its events, --ranks of the job",
                        r->name);
-    out->nodes =
-        nodes_of(text_of(member(args, "Process Group Ranks")), out->ranks, ceil(world / nodes));
+    out->nodes = nodes_of(dl_trace_text(dl_json_get(args, "Process Group Ranks")), out->ranks,
+                          ceil(world / nodes));
     return DL_OK;
 }
 
 static enum dl_code read_event(struct dl_trace_reader *r, const struct dl_json_node *n, int index) {
     struct collected *all = r->owner;
-    const struct dl_json_node *args = member(n, "args");
-    const char *name = text_of(member(n, "name"));
-    const bool kernel = strcmp(text_of(member(n, "cat")), "kernel") == 0 &&
+    const struct dl_json_node *args = dl_json_get(n, "args");
+    const char *name = dl_trace_text(dl_json_get(n, "name"));
+    const bool kernel = strcmp(dl_trace_text(dl_json_get(n, "cat")), "kernel") == 0 &&
                         strncmp(name, "nccl", 4) == 0,
                operator= strcmp(name, "record_param_comms") == 0;
-    struct timed timed = {.external = number_of(member(args, "External id")),
-                          .dur_us = number_of(member(n, "dur"))};
-    if ((!kernel && !operator) || strcmp(text_of(member(n, "ph")), "X") != 0) return DL_OK;
-    const bool has = text_of(member(args, "Collective name"))[0] != '\0';
+    struct timed timed = {.external = dl_json_number_of(dl_json_get(args, "External id")),
+                          .dur_us = dl_json_number_of(dl_json_get(n, "dur"))};
+    if ((!kernel && !operator) || strcmp(dl_trace_text(dl_json_get(n, "ph")), "X") != 0)
+        return DL_OK;
+    const bool has = dl_trace_text(dl_json_get(args, "Collective name"))[0] != '\0';
     if (has) {
         DL_TRY(read_call(r, all, args, &timed.call, &timed.known));
         if (!timed.known && kernel) all->unknown++;

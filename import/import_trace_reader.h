@@ -23,6 +23,9 @@ struct dl_trace_reader {
     void *owner;
 };
 
+/* The string of a node; "" where it is NULL or no string. */
+const char *dl_trace_text(const struct dl_json_node *node);
+
 /* The file of r->name, event by event. */
 enum dl_code dl_trace_read(struct dl_trace_reader *r);
 

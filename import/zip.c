@@ -46,7 +46,7 @@ static enum dl_code damaged(const char *path, struct dl_err *err) {
     return dl_fail_at(err, path, 0, 0, NULL, "the archive is damaged or cut off");
 }
 
-/* The place of the central directory; length: there is none. */
+/* Offset of the central directory; `length` if the file has none. */
 static size_t directory_of(const unsigned char *bytes, size_t length) {
     for (size_t back = END_SIZE; back <= length && back <= END_SIZE + MAX_COMMENT; back++) {
         const unsigned char *at = bytes + length - back;

@@ -37,16 +37,6 @@ struct message {
     const char *id;                        /* as JSON; NULL: a notification */
 };
 
-static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
-    return object == NULL || object->kind != DL_JSON_OBJECT
-               ? NULL
-               : dl_json_member(object, key, strlen(key));
-}
-
-static const char *text_of(const struct dl_json_node *node) {
-    return node != NULL && node->kind == DL_JSON_STRING ? node->string : NULL;
-}
-
 static const char *reply(const struct message *m, const char *key, const struct dl_json_writer *w) {
     return dl_arena_printf(m->arena, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"%s\":%s}",
                            m->id != NULL ? m->id : "null", key, w->text);
@@ -63,7 +53,8 @@ static const char *fault(const struct message *m, int code, const char *text) {
 }
 
 static const char *initialize(const struct message *m) {
-    const char *wanted = text_of(member(m->parameters, "protocolVersion")), *spoken = revisions[0];
+    const char *wanted = dl_json_string_of(dl_json_get(m->parameters, "protocolVersion")),
+               *spoken = revisions[0];
     for (int i = 0; wanted != NULL && revisions[i] != NULL; i++)
         if (strcmp(revisions[i], wanted) == 0) spoken = revisions[i];
     struct dl_json_writer w;
@@ -139,8 +130,8 @@ static const char *list_tools(const struct message *m) {
 }
 
 static const char *call_tool(const struct message *m) {
-    const char *name = text_of(member(m->parameters, "name"));
-    const struct dl_json_node *arguments = member(m->parameters, "arguments");
+    const char *name = dl_json_string_of(dl_json_get(m->parameters, "name"));
+    const struct dl_json_node *arguments = dl_json_get(m->parameters, "arguments");
     struct dl_request request = {.path_rest = "", .query = "", .body = ""};
     bool known = false;
     for (int i = 0; tools[i] != NULL && name != NULL; i++)
@@ -153,7 +144,7 @@ static const char *call_tool(const struct message *m) {
     if (arguments != NULL && arguments->kind != DL_JSON_OBJECT)
         return fault(m, MCP_BAD_PARAMETERS, "params.arguments: expected an object");
     if (is_list(name)) {
-        const char *kind = text_of(member(arguments, "kind"));
+        const char *kind = dl_json_string_of(dl_json_get(arguments, "kind"));
         request.route = kind == NULL ? NULL : route_of(name, kind);
     } else {
         request.route = route_of(name, NULL);
@@ -200,9 +191,9 @@ static const struct {
 static const char *handle(const struct dl_service *service, const struct dl_json *doc,
                           const struct dl_json_node *node, struct dl_arena *arena) {
     struct message m = {.service = service, .arena = arena, .doc = doc};
-    const struct dl_json_node *id = member(node, "id");
-    const char *version = text_of(member(node, "jsonrpc")),
-               *method = text_of(member(node, "method"));
+    const struct dl_json_node *id = dl_json_get(node, "id");
+    const char *version = dl_json_string_of(dl_json_get(node, "jsonrpc")),
+               *method = dl_json_string_of(dl_json_get(node, "method"));
     size_t bytes;
     if (id != NULL && (id->kind == DL_JSON_STRING || id->kind == DL_JSON_NUMBER))
         m.id = dl_body_value(doc, id, arena, &bytes);
@@ -211,11 +202,12 @@ static const char *handle(const struct dl_service *service, const struct dl_json
     if (id != NULL && m.id == NULL)
         return fault(&m, MCP_NO_REQUEST, "id: expected text or a number");
     /* the reply to a request, and this program sends none */
-    if (method == NULL && (member(node, "result") != NULL || member(node, "error") != NULL))
+    if (method == NULL &&
+        (dl_json_get(node, "result") != NULL || dl_json_get(node, "error") != NULL))
         return NULL;
     if (method == NULL) return fault(&m, MCP_NO_REQUEST, "method: expected text");
     if (m.id == NULL) return NULL; /* a notification: initialized, cancelled, ... */
-    m.parameters = member(node, "params");
+    m.parameters = dl_json_get(node, "params");
     if (m.parameters != NULL && m.parameters->kind != DL_JSON_OBJECT)
         return fault(&m, MCP_BAD_PARAMETERS, "params: expected an object");
     for (int i = 0; methods[i].name != NULL; i++)

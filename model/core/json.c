@@ -40,6 +40,18 @@ struct dl_json_node *dl_json_member(const struct dl_json_node *object, const cha
     return NULL;
 }
 
+const struct dl_json_node *dl_json_get(const struct dl_json_node *object, const char *key) {
+    return object != NULL ? dl_json_member(object, key, strlen(key)) : NULL;
+}
+
+const char *dl_json_string_of(const struct dl_json_node *node) {
+    return node != NULL && node->kind == DL_JSON_STRING ? node->string : NULL;
+}
+
+double dl_json_number_of(const struct dl_json_node *node) {
+    return node != NULL && node->kind == DL_JSON_NUMBER ? node->number : NAN;
+}
+
 static int by_key(const void *a, const void *b) {
     const struct dl_json_node *const *left = a, *const *right = b;
 

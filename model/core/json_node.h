@@ -63,6 +63,13 @@ enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err);
 enum dl_code dl_json_check_keys(const struct dl_json *doc, const struct dl_json_node *object,
                                 const struct dl_json_path *path, struct dl_err *err);
 
+/* The member with that key; NULL where `object` is NULL, no object, or has none. */
+const struct dl_json_node *dl_json_get(const struct dl_json_node *object, const char *key);
+/* The string of a node; NULL where it is NULL or no string. */
+const char *dl_json_string_of(const struct dl_json_node *node);
+/* The number of a node; NAN where it is NULL or no number. */
+double dl_json_number_of(const struct dl_json_node *node);
+
 /* Offset after the string, number or word at `at` of a valid text. */
 size_t dl_json_skip_scalar(const char *text, size_t length, size_t at);
 

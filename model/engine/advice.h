@@ -2,8 +2,8 @@
  *
  * F-KNEE: of the numbers of nodes whose cost per sample is within 10 % of the least, the largest:
  * more nodes save time, but each sample costs noticeably more. The cost is money where the price
- * is known, else device-hours. Two are tied as plans of one
- * job are (F-TIE).
+ * is known, else device-hours. Numbers of nodes tie like
+ * the plans of a job (F-TIE).
  */
 #ifndef DL_MODEL_ENGINE_ADVICE_H
 #define DL_MODEL_ENGINE_ADVICE_H

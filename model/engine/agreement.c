@@ -5,7 +5,7 @@
 
 #include "model/statistics/stats.h"
 
-static const double FAR_Z = 4, FREEDOM = 4;
+static const double FAR_Z = 4, FREEDOM = 4; /* chosen */
 
 static double square(double x) { return x * x; }
 
@@ -112,6 +112,7 @@ static const struct dl_interval_model *widened(const struct dl_interval_model *m
     for (size_t i = 0; i < sizeof spreads / sizeof spreads[0]; i++) *spreads[i] *= ratio;
     for (int k = 0; k < DL_WIDTHS; k++) {
         wide->widths.half_log[k] *= ratio;
+        wide->fast_widths.half_log[k] *= ratio;
         wide->anchored_widths.half_log[k] *= ratio;
     }
     return wide;

@@ -6,7 +6,7 @@
 
 #include "model/engine/interval.h"
 
-/* Ratios beyond this are no measurement of that run: a unit, a batch or a count is wrong. */
+/* A run this many times off is no measurement: a unit, a batch or a count is wrong. Chosen. */
 #define DL_BEYOND_BELIEF 20.0
 
 struct dl_agreement {
@@ -16,7 +16,7 @@ struct dl_agreement {
     double widened_ratio;    /* of the spread, at least 1 */
     size_t used;             /* runs that are kept */
     const bool *left_out;    /* of each run */
-    const double *rest_log;  /* log(measured / predicted) that the kept runs, without it, expect */
+    const double *rest_log;  /* log(measured / predicted) that the other kept runs expect */
     const double *off_ratio; /* how many standard deviations of that expectation it is off */
 };
 

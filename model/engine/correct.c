@@ -76,7 +76,8 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
     }
     struct dl_interval_case job = c;
     job.anchored = true;
-    p->spread.job_end_log = dl_interval_end_log(model, &job, DL_SLOW_END, NULL);
+    p->spread.job_end_log =
+        hypot(dl_interval_end_log(model, &job, DL_SLOW_END, NULL), Z80 * model->job_sigma_log);
     p->spread.sigma_log = sigma;
     p->spread.plans_sigma_log = model->plans_sigma_log;
     p->spread.frameworks_sigma_log = dl_interval_frameworks_sigma_log(model, &c);
@@ -84,17 +85,13 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
     p->iteration_high_s = p->iteration_s * exp(slow);
 }
 
-static double half_log(const struct dl_prediction *p, double alternatives_sigma_log) {
-    return alternatives_sigma_log > 0 ? Z80 * alternatives_sigma_log
-                                      : log(p->iteration_high_s / p->iteration_low_s) / 2;
-}
-
 double dl_prediction_framework_half_log(const struct dl_prediction *p) {
-    return half_log(p, p->spread.frameworks_sigma_log);
+    return dl_interval_half_log(p->spread.frameworks_sigma_log, p->iteration_low_s,
+                                p->iteration_high_s);
 }
 
 double dl_prediction_plan_half_log(const struct dl_prediction *p) {
-    return half_log(p, p->spread.plans_sigma_log);
+    return dl_interval_half_log(p->spread.plans_sigma_log, p->iteration_low_s, p->iteration_high_s);
 }
 
 /* By throughput: alternatives may differ in samples per iteration. */

@@ -33,9 +33,9 @@ double dl_prediction_plan_half_log(const struct dl_prediction *p);
 bool dl_prediction_frameworks_tie(const struct dl_prediction *a, const struct dl_prediction *b);
 bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b);
 
-/* Whether a measured iteration is slower than runs of a job that was measured are: of a stranger's
- * run much more is unknown, and that is what a cause is about. The prediction's own interval counts
- * where the spread of jobs is not known. */
+/* Whether a measured iteration is slower than the 80 % interval where other jobs of the set-up were
+ * measured. A stranger's interval is wider by what is unknown of the set-up, which is what a cause
+ * names. Without that spread, the prediction's own interval counts. */
 bool dl_prediction_is_slow(const struct dl_prediction *p, double measured_s);
 
 #endif

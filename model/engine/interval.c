@@ -136,6 +136,11 @@ double dl_interval_frameworks_sigma_log(const struct dl_interval_model *m,
                : 0;
 }
 
+double dl_interval_half_log(double alternatives_sigma_log, double low_s, double high_s) {
+    return alternatives_sigma_log > 0 ? DL_NORMAL_80 * alternatives_sigma_log
+                                      : log(high_s / low_s) / 2;
+}
+
 double dl_interval_device_covariate(int64_t sources) { return 1 / sqrt(1 + (double)sources); }
 
 void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_interval_known *known,

@@ -166,6 +166,10 @@ bool dl_interval_measured_device(const struct dl_interval_model *model, const ch
 double dl_interval_frameworks_sigma_log(const struct dl_interval_model *model,
                                         const struct dl_interval_case *c);
 
+/* F-TIE: half of the 80 % interval of an alternative around the mean of its job: by the spread of
+ * alternatives, or, where that is not known (0), of the prediction's own interval. */
+double dl_interval_half_log(double alternatives_sigma_log, double low_s, double high_s);
+
 /* One measured run of the user's system and framework. */
 struct dl_measured_run {
     double log_ratio;             /* log(measured / predicted iteration) */

@@ -87,7 +87,7 @@ struct device {
     double samples;
     enum dl_attention_kernel attention;
     struct dl_recomputed full; /* of full recomputation, else 0 */
-    int first_block;           /* its first layer; else behind all */
+    int first_block;           /* its first layer; the number of layers if there is none */
 };
 
 static double kept_bytes(const struct device *d, const struct dl_layer *layer) {

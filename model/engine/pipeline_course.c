@@ -18,7 +18,7 @@ struct places {
     int *task; /* by row (kind and place) and micro-batch, without those left out */
 };
 
-/* Of the pass of the same micro-batch at another place. */
+/* Task of the same micro-batch at `place`. */
 static int *task_at(const struct places *p, const struct dl_pipeline_passes *passes, int place,
                     const struct dl_pipeline_pass *x) {
     const int row = (int)x->kind * p->rows + place,
@@ -33,7 +33,7 @@ static int sender_of(const struct places *p, const struct dl_pipeline_passes *pa
     return tasks[task].pass->micro_batch == x->micro_batch ? task : -1;
 }
 
-/* What is left out between two passes of a stage. */
+/* One term for the periods that are left out between two passes of a stage. */
 static struct dl_term left_out(const struct dl_pipeline_passes *passes,
                                const struct dl_pipeline_pass *before,
                                const struct dl_pipeline_pass *after, struct dl_arena *arena) {

@@ -107,8 +107,8 @@ struct dl_spread {
     /* of measured / iteration around the mean of the plans of one job, and of the frameworks that
      * run it; 0: not known */
     double plans_sigma_log, frameworks_sigma_log;
-    /* logarithm of the slow end of an 80 % interval where a run of the job was measured; 0: not
-     * known */
+    /* logarithm of the slow end of an 80 % interval where other jobs of the set-up were measured;
+     * 0: not known */
     double job_end_log;
 };
 

@@ -94,8 +94,8 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                         (mixed || precision == DL_TF32) && layout == DL_LAYOUT_NCHW,
                                     .channels_first = layout == DL_LAYOUT_NCHW,
                                     .eager = framework->transformer.eager_operations,
-                                    .gated_apart = framework->transformer.eager_operations ||
-                                                   framework->transformer.gated_apart,
+                                    .unfused_gate = framework->transformer.eager_operations ||
+                                                    framework->transformer.unfused_gate,
                                     .fp32_norm_input = framework->transformer.fp32_norm_input};
 }
 
@@ -117,7 +117,7 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
     facts->norm_small_kernels = 0;
     facts->activation_copies = false;
     facts->eager = false;
-    facts->gated_apart = false;
+    facts->unfused_gate = false;
     facts->compiled = true;
     facts->fp32_norm_input = false;
     if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;

@@ -108,7 +108,7 @@ struct dl_transformer_policy {
     double recompute_operation_count, dropout_operation_count, gradient_operation_count;
     bool fp32_norm_input;  /* RMS norms take their input cast to fp32 */
     bool recomputes_norms; /* norms are computed again in backward where nothing else is */
-    bool gated_apart;    /* gated activations: two operations, and the first one's result is kept */
+    bool unfused_gate;   /* gated activations: two operations, and the first one's result is kept */
     bool half_gradients; /* 16-bit gradients stay in buckets next to the summed ones (DDP) */
     bool eager_operations;   /* RMS norm, rotary embedding, gated activations of many operations */
     int casts;               /* enum dl_casts; -1: it does not train in 8 bits and less */

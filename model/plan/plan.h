@@ -78,7 +78,7 @@ struct dl_plan_recomputed {
     unsigned modules; /* bits of enum dl_module; 0: as the framework's release has it */
 };
 
-/* Low-rank adapters beside frozen linear layers. F-LORA */
+/* Low-rank adapters of frozen linear layers. F-LORA */
 enum dl_lora_target { DL_LORA_QKV, DL_LORA_PROJ, DL_LORA_FC1, DL_LORA_FC2 };
 extern const char *const dl_lora_target_names[]; /* "qkv","proj","fc1","fc2", NULL */
 struct dl_plan_lora {

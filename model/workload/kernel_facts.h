@@ -102,7 +102,7 @@ struct dl_kernel_facts {
     /* RMS norm, rotary embedding, gated activations are composed of the operations of PyTorch, in
      * fp32 where the reference code of Llama casts */
     bool eager;
-    bool gated_apart;     /* gated activations alone are composed so */
+    bool unfused_gate;    /* gated activations alone are composed so */
     bool compiled;        /* kernels of a compiler, which the host launches without the framework */
     bool fp32_norm_input; /* RMS norms take their input cast to fp32 by a kernel of its own */
 };

@@ -24,7 +24,7 @@ struct sources {
     int count;
 };
 
-/* "- `key`: text" lines but for those below a line that calls its keys "not publications". */
+/* "- `key`: text" lines, except below a heading that calls its keys "not publications". */
 static void parse(char *text, struct dl_arena *arena, struct sources *out) {
     int lines = 1;
     bool publications = true;
@@ -63,7 +63,7 @@ static enum dl_code read_sources(struct dl_context *context, struct sources *out
     return dl_fail(err, DL_ERR_SYSTEM, "no SOURCES.md in the data directories");
 }
 
-/* Whether a JSON text has the key as a string of its own, or among others apart by ", ". */
+/* Whether a JSON text has the key as a whole string, or in a list separated by ", ". */
 static bool names(const char *text, const char *key) {
     const size_t length = strlen(key);
     for (const char *at = strstr(text, key); at != NULL; at = strstr(at + 1, key)) {
@@ -94,7 +94,7 @@ static enum dl_code cite_answer(struct dl_context *context, const struct dl_opti
     return DL_OK;
 }
 
-/* The year that a text names first; 0: none. */
+/* The first year in a text; 0 if it has none. */
 static int year_of(const char *text) {
     for (const char *c = text; *c != 0; c++) {
         const bool starts = c == text || !isalnum((unsigned char)c[-1]);
@@ -129,7 +129,7 @@ static void add_entry(struct dl_text *out, const char *key, const char *text) {
     dl_text_add(out, "\n}\n\n");
 }
 
-/* A key of letters, digits and dashes from a source's name; unlike those before it. */
+/* A unique key of letters, digits and dashes from a source's name. */
 static const char *key_of(struct dl_arena *arena, const char *source, int number) {
     char *key = dl_arena_strndup(arena, source, 40);
     for (char *c = key; *c != 0; c++)

@@ -177,15 +177,16 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_probe_run = {
     .name = "probe-run",
-    .summary = "the short runs that would make a prediction surer, as a job script",
+    .summary = "the short runs that narrow a prediction's interval most, as a job script",
     .usage = "[options]",
     .purpose =
-        "Takes the options of predict for one framework and number of nodes. Of all sets of up to "
-        "three runs on fewer devices, with the planned batch per device, its half or its quarter, "
-        "prints the one that takes the least device time of those that narrow the interval of the "
-        "prediction by 90 % of what is possible (help theory F-POSTERIOR). The script submits them "
-        "with 'dlmodel slurm'; 'predict --measured' takes what they measure. --csv and --json "
-        "list every candidate with the interval that it alone would leave.",
+        "Takes the options of predict for one framework and number of nodes. Considers sets of up "
+        "to "
+        "three runs on fewer devices, with the planned batch per device, half or a quarter of it, "
+        "and prints the set that needs the least device time and still narrows the interval by "
+        "90 % of what is possible (help theory F-POSTERIOR). The script submits the runs with "
+        "'dlmodel slurm'; 'predict --measured' reads their results. --csv and --json list every "
+        "candidate with the interval that it alone would leave.",
     .examples = examples,
     .options = tables,
     .exit_notes = "1 when no run on fewer devices would narrow the prediction",

@@ -6,6 +6,8 @@
 
 #include "model/engine/correct.h"
 
+/* Chosen: no known cause slows communication more. */
+#define MOST_SLOWDOWN 20
 #define ALIKE 0.07 /* ratios that differ by less count as equal */
 
 static bool alike(double a, double b) { return fabs(a / b - 1) <= ALIKE; }
@@ -53,8 +55,8 @@ static const char *slower_network(const struct dl_shortfall *r, struct dl_arena 
     /* communication that would explain it, with the same overlap */
     const double needed_s = corrected_s(r) - quiet_s + hidden_s;
     const bool inside = r->plan->nodes == 1;
-    /* nothing known slows communication more */
-    if (p->comm_s <= 0 || needed_s <= 1.1 * p->comm_s || needed_s > 20 * p->comm_s) return NULL;
+    if (p->comm_s <= 0 || needed_s <= 1.1 * p->comm_s || needed_s > MOST_SLOWDOWN * p->comm_s)
+        return NULL;
     if (!inside && dl_known(r->node_ratio) &&
         r->node_ratio > 1.25 * (dl_known(r->base_ratio) ? r->base_ratio : 1))
         return NULL;

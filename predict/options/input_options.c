@@ -192,7 +192,7 @@ const struct dl_option dl_input_options[] = {
      "framework's release does",
      DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
     {"lora-rank", 0, "N", "Plan",
-     "fine-tuning: train adapters of rank N beside linear layers and freeze all other weights",
+     "fine-tuning: train an adapter of rank N for each linear layer, freeze all other weights",
      DL_INTEGER(PLAN(lora.rank), .min = 1, .max = 65536)},
     {"lora-targets", 0, "LIST", "Plan",
      "layers with adapters: qkv, proj, fc1, fc2; default qkv,proj",

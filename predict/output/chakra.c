@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/core/file.h"
+#include "model/core/text.h"
 #include "model/engine/schedule.h"
 
 enum { COMP_NODE = 4, COMM_SEND_NODE = 5, COMM_RECV_NODE = 6, COMM_COLL_NODE = 7 };
@@ -20,55 +21,37 @@ static const char *const collectives[] = {"all_reduce", "reduce",        "all_ga
                                           "gather",     "scatter",       "broadcast",
                                           "all_to_all", "reduce_scatter"};
 
-struct bytes {
-    struct dl_arena *arena;
-    unsigned char *list;
-    size_t count, capacity;
-};
-
-static void add(struct bytes *b, const void *more, size_t count) {
-    if (b->count + count > b->capacity) {
-        const size_t larger = 2 * (b->count + count) + 256;
-        unsigned char *list = dl_arena_alloc(b->arena, larger, 1);
-        if (b->count > 0) memcpy(list, b->list, b->count);
-        b->list = list;
-        b->capacity = larger;
-    }
-    if (count > 0) memcpy(b->list + b->count, more, count);
-    b->count += count;
-}
-
-static void add_varint(struct bytes *b, uint64_t value) {
+static void add_varint(struct dl_text *b, uint64_t value) {
     do {
         const unsigned char low = (unsigned char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-        add(b, &low, 1);
+        dl_text_add_bytes(b, (const char *)&low, 1);
         value >>= 7;
     } while (value > 0);
 }
 
-static void add_number(struct bytes *b, unsigned field, uint64_t value) {
+static void add_number(struct dl_text *b, unsigned field, uint64_t value) {
     add_varint(b, (uint64_t)field << 3 | VARINT);
     add_varint(b, value);
 }
 
-static void add_field(struct bytes *b, unsigned field, const void *value, size_t length) {
+static void add_field(struct dl_text *b, unsigned field, const void *value, size_t length) {
     add_varint(b, (uint64_t)field << 3 | BYTES);
     add_varint(b, length);
-    add(b, value, length);
+    dl_text_add_bytes(b, value, length);
 }
 
-static void add_message(struct bytes *b, const struct bytes *message) {
-    add_varint(b, message->count);
-    add(b, message->list, message->count);
+static void add_message(struct dl_text *b, const struct dl_text *message) {
+    add_varint(b, message->length);
+    dl_text_add_bytes(b, message->bytes, message->length);
 }
 
 /* field: the type of its value. */
-static void add_attribute(struct bytes *node, const char *name, unsigned field, uint64_t value) {
+static void add_attribute(struct dl_text *node, const char *name, unsigned field, uint64_t value) {
     enum { INT64_FIELD = 9, UINT64_FIELD = 13, BOOL_FIELD = 27, ATTRIBUTE = 10 };
-    struct bytes attribute = {.arena = node->arena};
+    struct dl_text attribute = {.arena = node->arena};
     add_field(&attribute, 1, name, strlen(name));
     add_number(&attribute, field, value);
-    add_field(node, ATTRIBUTE, attribute.list, attribute.count);
+    add_field(node, ATTRIBUTE, attribute.bytes, attribute.length);
 }
 
 static uint64_t rounded(double value) {
@@ -123,7 +106,7 @@ static int collective_of(const struct dl_term *t) {
 enum { INT32_FIELD = 7, INT64_FIELD = 9, UINT64_FIELD = 13, BOOL_FIELD = 27 };
 
 /* A message between stages, whose number tells its receiver which one it is. */
-static void add_peer(struct bytes *node, const struct dl_term *t, bool sends) {
+static void add_peer(struct dl_text *node, const struct dl_term *t, bool sends) {
     const struct dl_pipeline_pass *x = t->pass;
     const int tag = 2 * x->micro_batch + (x->kind == DL_PASS_BACKWARD) + 65536 * x->part;
     add_attribute(node, "comm_src", INT32_FIELD, (uint64_t)(sends ? t->stage : t->peer));
@@ -132,14 +115,14 @@ static void add_peer(struct bytes *node, const struct dl_term *t, bool sends) {
     add_attribute(node, "comm_size", INT64_FIELD, rounded(t->bytes));
 }
 
-static enum dl_code add_node(struct bytes *out, const struct rank *rank, int i,
+static enum dl_code add_node(struct dl_text *out, const struct rank *rank, int i,
                              struct dl_err *err) {
     const struct dl_term *t = rank->terms[i];
     const bool sends = strncmp(t->lane, "send", 4) == 0,
                receives = strncmp(t->lane, "receive", 7) == 0,
                message = strcmp(t->lane, "communication") == 0;
     const int collective = message ? collective_of(t) : -1;
-    struct bytes node = {.arena = out->arena};
+    struct dl_text node = {.arena = out->arena};
     int others[2];
     if (message && collective < 0)
         return dl_fail(err, DL_ERR_USAGE,
@@ -187,11 +170,11 @@ static void list_rank(const struct dl_course *course, int stage, int *node, stru
 static enum dl_code write_rank(const char *path, const struct rank *rank, struct dl_arena *arena,
                                struct dl_err *err) {
     static const char version[] = "1.0.0";
-    struct bytes out = {.arena = arena}, metadata = {.arena = arena};
+    struct dl_text out = {.arena = arena}, metadata = {.arena = arena};
     add_field(&metadata, 1, version, strlen(version));
     add_message(&out, &metadata);
     for (int i = 0; i < rank->count; i++) DL_TRY(add_node(&out, rank, i, err));
-    return dl_file_write(path, (const char *)out.list, out.count, err);
+    return dl_file_write(path, dl_text_string(&out), out.length, err);
 }
 
 /* "rank.et", or of a pipeline's stages "rank.0.et", "rank.1.et", ... */

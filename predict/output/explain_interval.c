@@ -13,10 +13,10 @@
 static const struct {
     const char *key, *text;
 } names[DL_WIDTHS] = {
-    [DL_WIDTH_ALL] = {"all", "every source"},
+    [DL_WIDTH_ALL] = {"all", "any run"},
     [DL_WIDTH_FRAMEWORK] = {"framework", "a framework without measured runs"},
     [DL_WIDTH_RELEASE] = {"release", "a release without measured runs in this precision"},
-    [DL_WIDTH_DEVICE] = {"device", "few sources measured the device in this precision"},
+    [DL_WIDTH_DEVICE] = {"device", "few measured runs of the device in this precision"},
     [DL_WIDTH_COMMUNICATION] = {"communication", "exposed communication"},
     [DL_WIDTH_OVERHEAD] = {"overhead", "the host's pace, waits and bubbles"},
     [DL_WIDTH_MIXED] = {"mixed", "automatic mixed precision"},
@@ -24,7 +24,7 @@ static const struct {
     [DL_WIDTH_NETWORK] = {"network", "a network without measured runs"},
     [DL_WIDTH_ASSUMED] = {"assumed_release", "the release is not given (--release)"},
     [DL_WIDTH_STRANGER] = {"stranger", "no measured runs of the framework on this system"},
-    [DL_WIDTH_SETUP] = {"setup", "its set-up for several devices was never measured"},
+    [DL_WIDTH_SETUP] = {"setup", "no measured set-up of several devices on this system"},
     [DL_WIDTH_STRANGER_COMMUNICATION] = {"stranger_communication",
                                          "exposed communication on a system without such runs"},
     [DL_WIDTH_STRANGER_OVERHEAD] =
@@ -95,7 +95,6 @@ const char *dl_explain_interval_text(const struct dl_prediction_row *row, struct
                        percent(i.slow_log), percent(i.after_one_log));
     dl_text_add(&lines, "             ");
     dl_text_wrap(&lines, dl_text_string(&t), 13, DL_EXPLAIN_WIDTH);
-    dl_text_add(&lines, "\n");
     return dl_text_string(&lines);
 }
 

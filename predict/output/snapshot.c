@@ -10,61 +10,43 @@
 
 /* ---- pickle, protocol 2 ---- */
 
-struct pickle {
-    struct dl_arena *arena;
-    unsigned char *bytes;
-    size_t length, capacity;
-};
+static void op(struct dl_text *p, const char *bytes) { dl_text_add(p, bytes); }
 
-static void put(struct pickle *p, const void *bytes, size_t length) {
-    if (p->length + length > p->capacity) {
-        const size_t capacity = 2 * (p->length + length) + 4096;
-        unsigned char *grown = dl_arena_alloc(p->arena, capacity, 1);
-        if (p->length > 0) memcpy(grown, p->bytes, p->length);
-        p->bytes = grown;
-        p->capacity = capacity;
-    }
-    memcpy(p->bytes + p->length, bytes, length);
-    p->length += length;
-}
-
-static void op(struct pickle *p, const char *bytes) { put(p, bytes, strlen(bytes)); }
-
-static void little(struct pickle *p, uint64_t value, int width) {
+static void little(struct dl_text *p, uint64_t value, int width) {
     for (int i = 0; i < width; i++) {
         const unsigned char byte = (unsigned char)(value >> (8 * i));
-        put(p, &byte, 1);
+        dl_text_add_bytes(p, (const char *)&byte, 1);
     }
 }
 
-static void text(struct pickle *p, const char *value) {
+static void text(struct dl_text *p, const char *value) {
     op(p, "X"); /* BINUNICODE */
     little(p, strlen(value), 4);
-    put(p, value, strlen(value));
+    dl_text_add(p, value);
 }
 
-static void whole(struct pickle *p, double value) {
+static void whole(struct dl_text *p, double value) {
     op(p, "\x8a\x08"); /* LONG1 of 8 bytes, signed */
     little(p, value > 0 ? (uint64_t)value : 0, 8);
 }
 
-static void begin_dict(struct pickle *p) { op(p, "}("); }
-static void end_dict(struct pickle *p) { op(p, "u"); }
-static void begin_list(struct pickle *p) { op(p, "]("); }
-static void end_list(struct pickle *p) { op(p, "e"); }
+static void begin_dict(struct dl_text *p) { op(p, "}("); }
+static void end_dict(struct dl_text *p) { op(p, "u"); }
+static void begin_list(struct dl_text *p) { op(p, "]("); }
+static void end_list(struct dl_text *p) { op(p, "e"); }
 
-static void number(struct pickle *p, const char *key, double value) {
+static void number(struct dl_text *p, const char *key, double value) {
     text(p, key);
     whole(p, value);
 }
 
-static void word(struct pickle *p, const char *key, const char *value) {
+static void word(struct dl_text *p, const char *key, const char *value) {
     text(p, key);
     text(p, value);
 }
 
 /* What the block is, in place of a Python frame. */
-static void frames(struct pickle *p, const char *name) {
+static void frames(struct dl_text *p, const char *name) {
     text(p, "frames");
     begin_list(p);
     if (name != NULL) {
@@ -84,7 +66,7 @@ struct block {
     double address, bytes;
 };
 struct device {
-    struct pickle *p;
+    struct dl_text *p;
     struct block *stack;
     int count, capacity;
     double top, now_us;
@@ -160,7 +142,7 @@ static double reserved_bytes(const struct dl_memory_curve *curve) {
 }
 
 /* The history of a device. */
-static void history(struct pickle *p, int stage, const struct dl_memory_curve *curve,
+static void history(struct dl_text *p, int stage, const struct dl_memory_curve *curve,
                     struct device *out) {
     *out = (struct device){.p = p, .top = FIRST_ADDRESS * (stage + 1)};
     const struct block all = {NULL, out->top, reserved_bytes(curve)};
@@ -180,7 +162,7 @@ static void history(struct pickle *p, int stage, const struct dl_memory_curve *c
     end_list(p);
 }
 
-static void segment(struct pickle *p, const struct device *d, int stage,
+static void segment(struct dl_text *p, const struct device *d, int stage,
                     const struct dl_memory_curve *curve) {
     const double start = FIRST_ADDRESS * (stage + 1), active = d->top - start;
     begin_dict(p);
@@ -211,7 +193,7 @@ static void segment(struct pickle *p, const struct device *d, int stage,
 enum dl_code dl_snapshot_write(const char *path, const struct dl_prediction_row *row,
                                struct dl_arena *arena, struct dl_err *err) {
     const struct dl_course *course = &row->prediction->course;
-    struct pickle p = {.arena = arena};
+    struct dl_text p = {.arena = arena};
     if (course->memory_count == 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--trace: the course of memory of this plan is not modelled; a file whose "
@@ -229,5 +211,5 @@ enum dl_code dl_snapshot_write(const char *path, const struct dl_prediction_row 
     end_list(&p);
     end_dict(&p);
     op(&p, ".");
-    return dl_file_write(path, (const char *)p.bytes, p.length, err);
+    return dl_file_write(path, p.bytes, p.length, err);
 }

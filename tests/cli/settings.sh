@@ -221,7 +221,7 @@ holds 'columns are the options' "\"$found\" != \"\" && $found / $wanted < 1.0000
 
 # One exchange of a mixture of experts on H100, published by its authors for NCCL's all-to-all (moe-exchange-times): within 15 %; a token once to each node takes less than each of its 8 copies.
 exchange_us() { # exchange_us NODES DISPATCH: 16 exchanges of 4 layers of an iteration
-    "$DLMODEL" explain --system dgx-h100 --workload gpt:layers=4,hidden=7168,heads=128,seq=4096,vocab=129280,experts=256,topk=8,expert_ffn=2048,ffn=2048 --framework megatron-core --nodes "$1" --ep $((8 * $1)) --tp 1 --pp 1 --batch-per-device 1 --precision bf16 --set expert_imbalance=1 --moe-dispatch "$2" --json 2> /dev/null |
+    "$DLMODEL" explain --system dgx-h100 --workload gpt:layers=4,hidden=7168,heads=128,seq=4096,vocab=129280,experts=256,topk=8,expert_ffn=2048,ffn=2048 --framework megatron-core --nodes "$1" --ep $((8 * $1)) --tp 1 --pp 1 --batch-per-device 1 --precision bf16 --set expert_imbalance=1 --recompute none --moe-dispatch "$2" --json 2> /dev/null |
         awk '/"expert all-to-all x 16"/ { found = 1 } found && /"seconds"|"value_s"|"time_s"/ { gsub(/[",]/, ""); print $2 * 1e6 / 16; exit }'
 }
 while read -r nodes dispatch_us combine_us; do

@@ -21,6 +21,7 @@ static const struct dl_interval_model model = {.source_sigma_log = 0.1,
                                                .row_communication_sigma_log = 0.2,
                                                .row_overhead_sigma_log = 0.3,
                                                .widths.half_log[DL_WIDTH_ALL] = 0.1,
+                                               .fast_widths.half_log[DL_WIDTH_ALL] = 0.05,
                                                .update_ratio = 1};
 
 static struct dl_measured_run run(double log_ratio, double exposed, double overhead, double batch) {
@@ -106,6 +107,8 @@ static void a_minority_is_left_out(void **state) {
     const double wide = dl_posterior_shift(agreed.posterior, "vgg16", &c).sigma_log;
     assert_true(agreed.widened_ratio > 1.5 && wide > 1.5 * b.sigma_log);
     check_close(agreed.intervals->widths.half_log[DL_WIDTH_ALL], 0.1 * agreed.widened_ratio, 1e-12);
+    check_close(agreed.intervals->fast_widths.half_log[DL_WIDTH_ALL], 0.05 * agreed.widened_ratio,
+                1e-12);
     dl_arena_free(&arena);
 }
 

@@ -621,7 +621,7 @@ static void eager_operations(void **state) {
                     strcmp(layer->kind->name, cases[i].kind) != 0)
                     continue;
                 const struct dl_kernel_facts facts = {
-                    .precision = DL_BF16, .eager = eager, .gated_apart = eager};
+                    .precision = DL_BF16, .eager = eager, .unfused_gate = eager};
                 struct dl_kernel kernels[DL_LAYER_KERNELS];
                 const int n = layer->kind->kernels(layer, &facts, DL_FORWARD, 1, kernels);
                 for (int j = 0; j < n; j++)

@@ -44,7 +44,7 @@ struct dl_transformer_layer_passes {
     struct dl_transformer_pass forward, data, weights;
 };
 
-/* F-LORA: instead of the gradients of a layer's weights, its adapter. */
+/* F-LORA: adds the passes of a layer's adapter; the layer's weights have no gradients. */
 void dl_transformer_add_adapter(const struct dl_micro_batch_builder *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 struct dl_transformer_layer_passes *passes);
@@ -62,8 +62,8 @@ void dl_transformer_add_exchanges(const struct dl_micro_batch_builder *m,
                                   const struct dl_transformer_layer *l,
                                   struct dl_transformer_layer_passes *passes);
 
-/* All of a pass, from its kernels, messages and host_s; returns its time per second of kernels and
- * messages. */
+/* Sets the times of a pass from its kernels, messages and host_s. Returns the ratio of its time to
+ * that of its kernels and messages. */
 double dl_transformer_set_pace(const struct dl_transformer *tf, struct dl_transformer_pass *pass);
 
 /* Share of a device that a running collective takes from kernels next to it: its channels occupy

@@ -57,7 +57,7 @@ struct dl_transformer_layer {
     bool gathers;
     bool gathered;    /* a column layer reads its output */
     unsigned modules; /* bits of enum dl_module that it is in; 0: none */
-    bool adapted;     /* F-LORA: an adapter is beside it */
+    bool adapted;     /* F-LORA: has an adapter */
     bool ends_module; /* its output leaves the MLP or the experts */
 };
 
@@ -88,7 +88,7 @@ struct dl_transformer {
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
         expert_elements[DL_TRANSFORMER_PARTS];
     double tensor_count[DL_TRANSFORMER_PARTS]; /* parameter tensors */
-    /* F-LORA: what is not trained, as the three above, which then count the adapters */
+    /* F-LORA: elements that are not trained; the three arrays above then count the adapters */
     struct dl_transformer_elements {
         double split_elements, whole_elements, expert_elements;
     } frozen[DL_TRANSFORMER_PARTS];
@@ -117,11 +117,12 @@ bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, in
 /* Whether the workload is a single stack of equal layers with attention. */
 bool dl_transformer_is_stack(const struct dl_workload *workload);
 
-/* F-LORA: bytes of a sample that adapters keep more, or frozen layers less. */
+/* F-LORA: change of the bytes that a layer keeps for a sample: an adapter keeps its input's mask, a
+ * frozen layer without one keeps no input. */
 double dl_transformer_lora_bytes(const struct dl_transformer *tf,
                                  const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                  double result_bytes);
-/* F-LORA: marks the layers that get adapters, and counts these as what is trained. */
+/* F-LORA: marks the layers that get adapters; only adapters count as trained. */
 void dl_transformer_freeze(struct dl_transformer *tf);
 
 /* Sizes of the groups; tp x sp x ep x pp x dp devices, numbered with tp fastest, then sp, and then
@@ -315,7 +316,7 @@ struct dl_transformer_choice {
     enum dl_recompute recompute;
 };
 
-/* Of all those elements, a rank's. */
+/* A rank's share of these elements. */
 double dl_transformer_rank_elements(const struct dl_transformer_elements *all,
                                     const struct dl_transformer_split *split);
 /* F-LORA: frozen parameters of a rank of the first (0), the last (1) or a stage between (2). */

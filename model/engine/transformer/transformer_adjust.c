@@ -1,11 +1,12 @@
-/* transformer_adjust.c - what a plan makes of a micro-batch once its micro-batches and stages are
- * known: exchanges of experts behind another micro-batch, recomputation of some layers.
+/* transformer_adjust.c - changes to a micro-batch that depend on the number of micro-batches and
+ * stages: experts' exchanges behind another micro-batch, recomputation of some layers.
  */
 #include <math.h>
 
 #include "model/engine/transformer/micro_batch_builder.h"
 
-/* Both ways of the experts' exchange lose that share to kernels, which they slow. */
+/* Hides a share of the experts' exchanges, dispatch and return, behind kernels, which lose the
+ * multiprocessors that the exchange uses. */
 static void hide_exchanges(const struct dl_transformer *tf,
                            const struct dl_collective_time *const ways[2], double share,
                            struct dl_transformer_pass *pass) {
@@ -22,9 +23,9 @@ static void hide_exchanges(const struct dl_transformer *tf,
     dl_transformer_set_pace(tf, pass);
 }
 
-/* Which share of a layer's four exchanges hides, of two micro-batches that pass it in opposite
- * directions: the one that brings gradients to experts behind attention forward, dispatches behind
- * both passes of the experts, the one that returns rows behind attention backward. */
+/* The share of a layer's four exchanges that hides when two micro-batches pass it in opposite
+ * directions: the exchange of gradients behind attention's forward pass, both dispatches behind the
+ * experts' passes, the return of rows behind attention's backward pass. */
 static double overlapped_frac(const struct dl_collective_time *const ways[2],
                               const struct dl_transformer_pass *forward,
                               const struct dl_transformer_pass *backward) {

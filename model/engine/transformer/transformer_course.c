@@ -1,4 +1,4 @@
-/* transformer_course.c - what a transformer's stages do when, and what memory they hold meanwhile.
+/* transformer_course.c - the tasks of a transformer's stages over an iteration, and their memory.
  *
  * F-MEM-COURSE: a forward pass allocates what F-TRANSFORMER-MEMORY counts for its layers, then what
  * the head keeps; a backward pass frees the head's, repeats a layer, frees the layers'.
@@ -89,7 +89,7 @@ static void list_tasks(const struct dl_transformer_parts *t, struct dl_predictio
     p->course.task_count = count;
 }
 
-/* What one pass of a part of a stage computes; a stage between others has them alike. */
+/* What one pass of a part of a stage computes; all but the first and the last stage are alike. */
 static struct dl_pass_work work_of_pass(const struct dl_transformer_parts *t, int stage,
                                         double parts) {
     const int last = (int)t->mapping.split.pp - 1, r = (int)t->choice.recompute;

@@ -1,11 +1,11 @@
-/* transformer_lora.c - low-rank adapters beside frozen linear layers.
+/* transformer_lora.c - low-rank adapters of frozen linear layers.
  *
  * F-LORA: y = W x + B A drop(x) with A of r x in and B of out x r elements. Frozen weights have no
- * gradients, no optimizer states and neither a master copy nor, in 8-bit training, one of 16 bits,
- * and nothing of them is reduced: a frozen linear layer takes 4 flop a weight and token instead of
- * 6. Dropout keeps a mask of a byte for each element of the input, and a copy of attention's
- * result, which attention keeps as well; what only frozen layers without an adapter read is not
- * kept. Adapters are split like the layers beside them.
+ * gradients to compute or to reduce, no optimizer states, no master copy and, in 8-bit training, no
+ * 16-bit copy: a frozen linear layer takes 4 flop per weight and token instead of 6. Dropout keeps
+ * a mask of one byte per element of the input, and a copy of attention's result, which attention
+ * keeps as well. What only frozen layers without an adapter read is not kept. An adapter is split
+ * like its layer.
  */
 #include <math.h>
 

@@ -365,7 +365,7 @@ double dl_transformer_set_pace(const struct dl_transformer *tf, struct dl_transf
                  device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
                  host_s = pass->host_s;
     const bool blocking = tf->input.blocking_launches;
-    pass->step_s = device_s; /* below 0: what the last layer has less than the others */
+    pass->step_s = device_s; /* negative where the last layer does less than the others */
     if (!(fmax(device_s, host_s) > 0)) return 1;
     pass->step_s = blocking ? device_s + host_s : hidden_s(device_s, host_s);
     pass->host_bound_s = blocking ? host_s : pass->step_s * pow(host_s / pass->step_s, HIDING);

@@ -254,8 +254,7 @@ static double holding_devices(const struct dl_transformer_parts *t) {
                          m->gradients_bytes * (t->mapping.shard >= 2 ? shared : 1) +
                          m->optimizer_bytes * (t->mapping.shard >= 1 ? shared : 1) +
                          m->activations_bytes;
-    const double fixed = m->total_bytes - m->weights_bytes - m->gradients_bytes -
-                         m->optimizer_bytes - m->activations_bytes;
+    const double fixed = m->buffers_bytes + m->context_bytes;
     if (plan->ep > 1 || fixed >= m->capacity_bytes) return 0;
     return model * ceil(split / (m->capacity_bytes - fixed));
 }

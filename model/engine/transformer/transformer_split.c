@@ -369,7 +369,7 @@ static double own_bytes(const struct dl_transformer *tf, const struct dl_layer *
         const double bytes = loss_logit_bytes(tf->framework, facts.loss);
         if (dl_known(bytes)) return bytes * dl_shape_elements(&layer->in);
     }
-    if (facts.gated_apart && (layer->kind == &dl_layer_swiglu || layer->kind == &dl_layer_geglu))
+    if (facts.unfused_gate && (layer->kind == &dl_layer_swiglu || layer->kind == &dl_layer_geglu))
         return width * dl_shape_elements(&layer->out);
     if (layer->kind != &dl_layer_attention || !is_flash(tf, layer))
         return layer->saved.own_elements * width + layer->saved.bytes;

@@ -31,7 +31,7 @@ static int gated_kernels(const struct dl_layer *layer, const struct dl_kernel_fa
                          enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     const double n = emit.out_elements; /* exponential, product, and their derivatives */
-    if (facts->gated_apart && pass != DL_BACKWARD_WEIGHTS) {
+    if (facts->unfused_gate && pass != DL_BACKWARD_WEIGHTS) {
         const bool forward = pass == DL_FORWARD;
         struct dl_kernel kernel = dl_kernel_stream(pass, 15.0 * n, forward ? 3.0 * n : 6.0 * n,
                                                    forward ? 2.0 * n : 3.0 * n);
