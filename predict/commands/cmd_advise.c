@@ -81,5 +81,6 @@ const struct dl_command dl_cmd_advise = {
         "time, and prints the settings and the command that predicts them together.",
     .examples = examples,
     .options = tables,
+    .few_notes = true,
     .run = run,
 };

@@ -311,5 +311,6 @@ const struct dl_command dl_cmd_explain = {
                "latency, and, in precisions other than fp32, the speedup over fp32.",
     .examples = examples,
     .options = tables,
+    .few_notes = true,
     .run = run,
 };

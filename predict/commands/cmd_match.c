@@ -137,5 +137,6 @@ const struct dl_command dl_cmd_match = {
     .examples = examples,
     .options = tables,
     .exit_notes = "1 when no combination can run",
+    .few_notes = true,
     .run = run,
 };

@@ -472,5 +472,6 @@ const struct dl_command dl_cmd_search = {
     .examples = examples,
     .options = tables,
     .exit_notes = "1 when no plan fits in memory or meets the deadline",
+    .few_notes = true,
     .run = run,
 };
