@@ -61,7 +61,7 @@ static const struct dl_schema *const schemas[] = {&dl_site_schema, &dl_run_schem
 enum { COLOR_AUTO, COLOR_ALWAYS };
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 struct globals {
-    bool quiet, verbose, version, help;
+    bool quiet, verbose, version, help, help_all;
     int color;
     const char *data;
 };
@@ -79,6 +79,8 @@ static const struct dl_option global_options[] = {
     {"version", 0, NULL, "Global", "print the version; with -v also the compiled-in features",
      DL_FLAG(GLOBAL(version))},
     {"help", 'h', NULL, "Global", "list the commands", DL_FLAG(GLOBAL(help))},
+    {"help-all", 0, NULL, "Global", "help of a command with every option",
+     DL_FLAG(GLOBAL(help_all))},
     {.name = NULL},
 };
 
@@ -317,6 +319,12 @@ static int count_globals(int argc, char **argv) {
     return count < argc ? count : argc;
 }
 
+static const struct dl_option *all_option(void) {
+    const struct dl_option *o = global_options;
+    while (strcmp(o->name, "help-all") != 0) o++;
+    return o;
+}
+
 static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, const char **who,
                              struct dl_err *err) {
     static const struct dl_option *const tables[] = {global_options, NULL};
@@ -333,11 +341,13 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     struct globals globals;
     DL_TRY(read_globals(context, &before, &after, &globals, err));
     if (globals.version) return print_version(context, err);
-    if (command == NULL || globals.help) {
+    const bool help = globals.help || (globals.help_all && command != &dl_cmd_help);
+    if (command == NULL || help) {
         struct dl_options about = {.positional_count = 0};
         if (command != NULL) about.positional[about.positional_count++] = command->name;
+        if (globals.help_all) about.given[about.given_count++].option = all_option();
         DL_TRY(dl_cmd_help.run(context, &about, err));
-        return globals.help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
+        return help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
     }
     if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
     find_scripts(context);

@@ -82,5 +82,8 @@ const struct dl_command dl_cmd_advise = {
     .examples = examples,
     .options = tables,
     .few_notes = true,
+    .common = DL_COMMON_INPUTS "objective allow rewrite json help",
+    .instead = "For the best split, batch and schedule of a transformer use search; advise tries "
+               "settings, layouts and rewritten layers one by one.",
     .run = run,
 };

@@ -376,6 +376,10 @@ const struct dl_command dl_cmd_predict = {
                "device, and the bottleneck with its share of the iteration.",
     .examples = examples,
     .options = tables,
+    .common = DL_COMMON_INPUTS "tokens epochs price long json help",
+    .instead =
+        "For the best plan use search, for changes to a job that runs already advise, for a choice "
+        "of machines match, for every term of one row explain, for many small trainings campaign.",
     .exit_notes = "1 when no plan fits in memory, 4 with --strict when a result "
                   "is extrapolated",
     .few_notes = true,

@@ -211,7 +211,7 @@ fi
 
 # An option has the same letter wherever it has one, and a command for runs has all letters of predict.
 for command in $("$DLMODEL" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
-    "$DLMODEL" "$command" --help | sed -nE "s/^  (-[a-zA-Z], |    )(--[a-z-]+).*/\\2 \\1$command/p" | tr -d ,
+    "$DLMODEL" "$command" --help-all | sed -nE "s/^  (-[a-zA-Z], |    )(--[a-z-]+).*/\\2 \\1$command/p" | tr -d ,
 done | awk 'NF == 3' | sort > "$SCRATCH/letters"
 two=$(cut -d ' ' -f 1,2 "$SCRATCH/letters" | sort -u | cut -d ' ' -f 1 | uniq -d)
 if [ -z "$two" ]; then echo 'ok an option has one letter'; else echo "not ok an option has one letter: $two"; fi
