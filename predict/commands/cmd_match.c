@@ -139,5 +139,6 @@ const struct dl_command dl_cmd_match = {
     .common = "systems workloads " DL_COMMON_INPUTS "price json help",
     .instead = "For one machine use predict.",
     .exit_notes = "1 when no combination can run",
+    .few_notes = true,
     .run = run,
 };
