@@ -199,6 +199,11 @@ double dl_device_peak(const struct dl_device *device, enum dl_precision precisio
     return rate != NULL ? rate->peak_flop_per_s : NAN;
 }
 
+bool dl_device_on_matrix_units(const struct dl_device *device, enum dl_precision precision) {
+    const struct dl_rate *rate = fastest(device, precision);
+    return rate != NULL && rate->unit == 1;
+}
+
 double dl_device_sustained(const struct dl_device *device, enum dl_precision precision) {
     const struct dl_rate *rate = fastest(device, precision);
     return rate != NULL && rate->sustained_flop_per_s > 0.0 ? rate->sustained_flop_per_s : NAN;

@@ -96,6 +96,8 @@ extern const struct dl_schema dl_device_schema;
  * vector rate, else its fp32 one, and mixed at the fp32 vector rate (16-bit storage, fp32
  * arithmetic). tf32, bf16 and fp8 have no fallback. */
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision);
+/* Whether that rate is of matrix units. */
+bool dl_device_on_matrix_units(const struct dl_device *device, enum dl_precision precision);
 
 /* Rate [flop/s] of the same unit that large GEMMs attain under the power limit; NAN: not
  * measured. */

@@ -156,6 +156,14 @@ static bool has_matrix_units(const struct dl_device *device) {
     return false;
 }
 
+/* Convolutions on matrix units pad channels, know no Winograd and read twice as fast: those of the
+ * vector units say nothing about them. */
+static bool other_units(const struct dl_device *device, enum dl_precision wanted,
+                        const struct dl_kernel_model *model) {
+    if (model->op != DL_OP_CONV || model->precision != DL_FP32 || wanted == DL_FP32) return false;
+    return dl_device_on_matrix_units(device, wanted) && !dl_device_on_matrix_units(device, DL_FP32);
+}
+
 /* A GEMM is the same in every pass; other kernels without samples of their pass take the forward
  * model. */
 static const struct dl_kernel_model *choose_of(const struct dl_device *device,
@@ -172,7 +180,7 @@ static const struct dl_kernel_model *choose_of(const struct dl_device *device,
         const struct dl_kernel_model *model =
             find_model(device, kernel->op, kernel->pass, *p, work, variant);
         if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work, variant);
-        if (model == NULL) continue;
+        if (model == NULL || other_units(device, precision, model)) continue;
         /* Attention of serving engines in 8 bits takes up to twice as long as a training library's:
          * that one's samples in the next precision tell more. */
         if (!model->packed.of_engines || kernel->variant == DL_VARIANT_ENGINE) return model;

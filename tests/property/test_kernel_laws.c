@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "calibrate/fits/fit_laws.h"
@@ -66,8 +67,32 @@ static void boards_of_one_chip(void **state) {
     dl_arena_free(&arena);
 }
 
+/* A board that has samples of the vector units alone (A100 PCIe) times convolutions in 16 bits as
+ * the other board does: within the ratio of their memory and of F-POWER-CAP, here 1.5. */
+static void convolutions_of_one_chip(void **state) {
+    (void)state;
+    static const double in[] = {1, 56, 56}, kernel[] = {1, 3, 3}, one[] = {1, 1, 1},
+                        pad[] = {0, 1, 1};
+    static const char *const boards[] = {"a100_sxm4_80", "a100_sxm4_40", "a100_pcie80",
+                                         "a100_pcie40"};
+    const struct dl_conv_shape shape = {256, 64, 64, 1, in, kernel, one, pad, one};
+    struct dl_arena arena = {0};
+    for (int pass = DL_FORWARD; pass <= DL_BACKWARD_WEIGHTS; pass++) {
+        const struct dl_kernel conv = dl_kernel_conv((enum dl_pass)pass, &shape);
+        double least = INFINITY, most = 0.0;
+        for (int i = 0; i < 4; i++) {
+            struct dl_kernel_time time;
+            dl_kernel_time(device_of(boards[i], &arena), DL_MIXED, &conv, &time);
+            least = fmin(least, time.time_s), most = fmax(most, time.time_s);
+        }
+        if (!(most < 1.5 * least)) fail_msg("%s: %g to %g s", dl_pass_names[pass], least, most);
+    }
+    dl_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_device),
-                                       cmocka_unit_test(boards_of_one_chip)};
+                                       cmocka_unit_test(boards_of_one_chip),
+                                       cmocka_unit_test(convolutions_of_one_chip)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
