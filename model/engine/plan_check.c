@@ -202,6 +202,10 @@ enum dl_code dl_plan_check_support(const struct dl_system *system,
         return dl_fail(err, DL_ERR_USAGE, "%s: its last release runs on GPUs up to %s; %s is %s",
                        framework->name, framework->last_architecture, device->name,
                        device->architecture != NULL ? device->architecture : "of another vendor");
+    if (framework->first_architecture != NULL && generation != DL_NO_GENERATION &&
+        generation < dl_generation_of(framework->first_architecture))
+        return dl_fail(err, DL_ERR_USAGE, "%s needs GPUs of %s or newer; %s is %s", framework->name,
+                       framework->first_architecture, device->name, device->architecture);
     if (dl_precision_is_narrow(plan->precision) && strcmp(family, "cnn") == 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--precision %s: frameworks cast linear layers, not convolutions; use bf16 "
