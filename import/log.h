@@ -65,8 +65,9 @@ struct dl_log {
     double since_s, since_samples; /* MLPerf: start of the block */
     double epoch_samples;          /* MLPerf: train_samples */
     double eval_s, eval_samples;   /* MLPerf: of the evaluation before */
-    int column;                    /* of the power; -1: none */
-    bool commas;                   /* between columns */
+    enum { DL_EPOCH_UNSAID, DL_EPOCH_RUNS, DL_EPOCH_ENDED } epoch; /* Keras: its last "Epoch" */
+    int column;                                                    /* of the power; -1: none */
+    bool commas;                                                   /* between columns */
 };
 
 struct dl_log_format {
@@ -86,10 +87,11 @@ void dl_log_fact(struct dl_log *log, enum dl_log_slot slot, double value);
 double dl_log_number(const char *text);
 /* value stays valid as long as the log. */
 void dl_log_say(struct dl_log *log, const char *column, const char *value);
-/* Lines of torchtitan's start, of DeepSpeed's table of settings, of MLPerf's logger, of Keras at
+/* Lines of torchtitan's start, of DeepSpeed's settings and timer, of MLPerf's logger, of Keras at
  * the end of an epoch, and of nvidia-smi and dcgmi. */
 void dl_log_titan_line(struct dl_log *log, const char *line);
 void dl_log_deepspeed_line(struct dl_log *log, const char *line);
+void dl_log_megatron_line(struct dl_log *log, const char *line);
 void dl_log_keras_line(struct dl_log *log, const char *line);
 void dl_log_mlperf_line(struct dl_log *log, const char *line);
 void dl_log_power_line(struct dl_log *log, const char *line);

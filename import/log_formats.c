@@ -56,6 +56,11 @@ static const struct dl_log_pattern deepspeed[] = {
     {DL_LOG_STEP_S, NULL, "iter time (s): ", NULL, 0}, /* its pipeline engine */
     {DL_LOG_SAMPLES_PER_S, NULL, "CurrSamplesPerSec=", NULL, 0},
     {DL_LOG_SAMPLES_PER_S, "iter time (s):", "samples/sec: ", NULL, 0},
+    {DL_LOG_DEVICES, NULL, "dist_world_size=", NULL, 0}, /* its launcher */
+    END};
+static const struct dl_log_pattern deepspeed_2020[] = {
+    {DL_LOG_TOTAL, NULL, ", SamplesPerSec=", NULL, 0}, /* the mean since the second step */
+    {DL_LOG_DEVICES, NULL, "dist_world_size=", NULL, 0},
     END};
 static const struct dl_log_pattern tf_cnn[] = {
     {DL_LOG_SAMPLES_PER_S, "jitter", "images/sec:", NULL, 0},
@@ -75,6 +80,7 @@ static const struct dl_log_pattern horovod[] = {
     {DL_LOG_DEVICE_BATCH, NULL, "Batch size:", NULL, 0},
     {DL_LOG_DEVICES, NULL, "Number of GPUs:", NULL, 0},
     {DL_LOG_DEVICES, NULL, "Number of CPUs:", NULL, 0},
+    {DL_LOG_DEVICES, NULL, "Total img/sec on ", NULL, 0},
     END};
 static const struct dl_log_pattern transformers[] = {
     /* before the line had steps/s too, it called them samples/s */
@@ -90,7 +96,11 @@ static const struct dl_log_pattern own_lines[] = {END};
 
 /* Formats whose lines other logs hold too come last. */
 const struct dl_log_format dl_log_formats[] = {
-    {"megatron", "megatron-core", {"elapsed time per iteration (ms):"}, megatron, NULL},
+    {"megatron",
+     "megatron-core",
+     {"elapsed time per iteration (ms):"},
+     megatron,
+     dl_log_megatron_line},
     {"nanotron", "nanotron", {"elapsed_time_per_iteration_ms:"}, nanotron, NULL},
     {"torchtitan", "pytorch-fsdp2", {"step:", "loss:", "memory:"}, titan, dl_log_titan_line},
     {"nemo", "megatron-core", {"train_step_timing in s"}, nemo, NULL},
@@ -99,6 +109,7 @@ const struct dl_log_format dl_log_formats[] = {
     {"composer", "pytorch-fsdp", {"throughput/samples_per_sec:"}, composer, NULL},
     {"deepspeed", NULL, {"CurrSamplesPerSec="}, deepspeed, dl_log_deepspeed_line},
     {"deepspeed", NULL, {"iter time (s):", "samples/sec:"}, deepspeed, dl_log_deepspeed_line},
+    {"deepspeed", NULL, {", SamplesPerSec="}, deepspeed_2020, dl_log_deepspeed_line},
     {"tf_cnn_benchmarks", NULL, {"images/sec:"}, tf_cnn, NULL},
     {"horovod", NULL, {"img/sec per", "Iter #"}, horovod, NULL},
     {"transformers", NULL, {"train_samples_per_second"}, transformers, dl_log_deepspeed_line},

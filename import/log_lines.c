@@ -85,6 +85,11 @@ void dl_log_deepspeed_line(struct dl_log *log, const char *line) {
     if (dl_known(size)) dl_log_fact(log, DL_LOG_DEVICES, size);
 }
 
+void dl_log_megatron_line(struct dl_log *log, const char *line) {
+    if (strstr(line, "CurrSamplesPerSec=") != NULL) /* DeepSpeed's timer */
+        dl_log_say(log, "framework", "megatron-deepspeed");
+}
+
 /* ---- MLPerf ---- */
 
 /* The number behind "name":; NAN: none. */
@@ -170,7 +175,11 @@ void dl_log_keras_line(struct dl_log *log, const char *line) {
         const char *unit;
         double scale;
     } units[] = {{"ms/", 1e-3}, {"us/", 1e-6}, {"s/", 1}};
+    /* fit() announces each epoch; predict() and evaluate() end on such a line without it */
+    if (strstr(line, "Epoch ") != NULL) log->epoch = DL_EPOCH_RUNS;
     if (!ends_epoch(line) || strstr(line, "Epoch ") != NULL) return;
+    if (log->epoch == DL_EPOCH_ENDED) return;
+    if (log->epoch == DL_EPOCH_RUNS) log->epoch = DL_EPOCH_ENDED;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         for (const char *at = line; (at = strstr(at, units[i].unit)) != NULL; at++) {
             const char *from = at, *what = at + strlen(units[i].unit);

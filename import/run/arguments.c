@@ -79,6 +79,11 @@ const struct dl_argument *dl_arguments_find(struct dl_arguments *a, const char *
     }
 }
 
+const char *dl_arguments_peek(const struct dl_arguments *a, const char *name) {
+    const int at = place_of(a, name, strlen(name));
+    return at < a->count ? a->all[at].value : NULL;
+}
+
 const char *dl_arguments_word(struct dl_arguments *a, const char *names, const char *fallback) {
     const struct dl_argument *found = dl_arguments_find(a, names);
     return found != NULL && found->value != NULL ? found->value : fallback;

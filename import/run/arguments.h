@@ -40,6 +40,8 @@ void dl_arguments_note(struct dl_arguments *arguments, const char *format, ...)
 const struct dl_argument *dl_arguments_find(struct dl_arguments *arguments, const char *names);
 const char *dl_arguments_word(struct dl_arguments *arguments, const char *names,
                               const char *fallback);
+/* The value of one, which stays unused; NULL: none. */
+const char *dl_arguments_peek(const struct dl_arguments *arguments, const char *name);
 /* Given, and not false, 0, no, none, off or null. */
 bool dl_arguments_flag(struct dl_arguments *arguments, const char *names);
 /* DL_ERR_INPUT at its line: no number from low to high. */

@@ -5,23 +5,25 @@
 
 #include "import/run/run_table.h"
 
-static const struct dl_word_pair policies[] = {{"full", "full"},
-                                               {"minimal", "selective"},
-                                               {"none", "none"},
-                                               {"save_qkv_proj", "selective"},
-                                               {"save_out_proj", "selective"},
-                                               {"save_dot_except_mlp", "selective"},
-                                               {"save_dot_except_mlpwi", "selective"},
-                                               {"save_dot_with_context_except_mlp", "selective"},
-                                               {"minimal_with_context", "selective"},
-                                               {"minimal_flash", "selective"},
-                                               {"qkv_proj_offloaded", "selective"},
-                                               {"minimal_offloaded", "selective"},
-                                               {"custom", "selective"},
-                                               {NULL, NULL}};
+static const struct dl_word_pair policies[] = {
+    {"full", "full"},
+    {"minimal", "selective"},
+    {"none", "none"},
+    {"save_qkv_proj", "selective"},
+    {"save_out_proj", "selective"},
+    {"save_dot_except_mlp", "selective"},
+    {"save_dot_except_mlpwi", "selective"},
+    {"save_dot_with_context_except_mlp", "selective"},
+    {"minimal_with_context", "selective"},
+    {"minimal_flash", "selective"},
+    {"minimal_with_quantization", "selective"},
+    {"minimal_with_context_and_quantization", "selective"},
+    {"qkv_proj_offloaded", "selective"},
+    {"minimal_offloaded", "selective"},
+    {"custom", "selective"},
+    {NULL, NULL}};
 static const struct dl_run_key maxtext_keys[] = {
     {"model_name", DL_SLOT_MODEL, NULL, NULL},
-    {"per_device_batch_size", DL_SLOT_EACH, NULL, NULL},
     {"gradient_accumulation_steps", DL_SLOT_ACCUMULATE, NULL, NULL},
     {"max_target_length", DL_SLOT_SEQ, NULL, NULL},
     {"steps", DL_SLOT_STEPS, NULL, NULL},
@@ -41,7 +43,7 @@ const struct dl_argument_class dl_maxtext_classes[] = {
      "use_ring_of_experts "
      "load_balance* num_pipeline* pipeline_* *pipeline* shard_* *shard* logits_dot_in_fp32 "
      "float32_* matmul_precision activations_in_float32 cast_logits* xla* mtp_* use_custom_sort* "
-     "compile* compiled_* context_parallel_*"},
+     "compile* compiled_* context_parallel_* *logits_soft_cap"},
     {DL_COSTS_NOTHING,
      "base_config run_name hardware base_output_directory dataset_type dataset_path "
      "dataset_name eval_dataset_name eval_interval eval_steps eval_per_device_batch_size "
@@ -54,14 +56,14 @@ const struct dl_argument_class dl_maxtext_classes[] = {
      "local_rope_max_timescale rope_attention_scaling rope_truncate rope_use_scale "
      "max_position_embeddings original_max_position_embeddings mscale beta_fast beta_slow "
      "normalization_layer_epsilon normalize_embedding_logits temperature_tuning "
-     "nope_layer_interval final_logits_soft_cap attn_logits_soft_cap mlp_activations_limit "
+     "nope_layer_interval mlp_activations_limit "
      "load_balance_loss_weight norm_topk_prob routed_scaling_factor routed_score_func "
      "routed_bias_update_rate n_routing_groups topk_routing_group packing model_call_mode "
      "override_model_config tokenizer_path tokenizer_type add_bos add_eos hf_path "
      "hf_train_files grain_train_files grain_worker_count profiler profiler_steps "
      "skip_first_n_steps_for_profiler upload_all_profiler_results metrics_file jax_cache_dir "
      "init_weights_seed target_eval_loss log_moe_bias_norms logits_via_embedding "
-     "enable_dropout "},
+     "enable_dropout save_config_to_gcs image_placeholder "},
     {0, NULL}};
 
 /* ---- the model ---- */
@@ -159,6 +161,16 @@ static const char *mlp_of(struct dl_arguments *a) {
     return strstr(list, "linear") == NULL ? "gelu" : gelu ? "geglu" : "swiglu";
 }
 
+/* Products of attention as operations of XLA alone have no kernel that joins them. The choice among
+ * kernels that do is not modelled. */
+static bool flash_of(struct dl_arguments *a) {
+    const char *kernel = dl_arguments_peek(a, "attention");
+    const bool products = kernel != NULL && strcmp(kernel, "dot_product") == 0;
+    if (products || (kernel != NULL && strcmp(kernel, "autoselected") == 0))
+        (void)dl_arguments_find(a, "attention");
+    return !products;
+}
+
 static enum dl_code find_decoder(struct dl_run *run, const struct decoder **out) {
     struct dl_arguments *a = &run->arguments;
     const char *block = dl_arguments_word(a, "decoder_block", "llama2");
@@ -177,6 +189,22 @@ static enum dl_code find_decoder(struct dl_run *run, const struct decoder **out)
                              block);
 }
 
+/* Parts of a layer that the decoder's kind has, or that the file switches off; what it switches on
+ * and the kind lacks is left to the list of what is not modelled. */
+static void take_parts(struct dl_arguments *a, const char *workload) {
+    static const struct dl_word_pair parts[] = {
+        {"use_qk_norm", "head_norm=1"},        {"use_qk_norm", "qk_norm=1"},
+        {"use_post_attn_norm", "post_norm=1"}, {"use_post_ffw_norm", "post_norm=1"},
+        {"attention_bias", "qkv_bias=1"},      {"attention_sink", "sinks=1"},
+        {"mlp_bias", "expert_bias=1"},         {NULL, NULL}};
+    for (const struct dl_word_pair *p = parts; p->theirs != NULL; p++) {
+        const char *value = dl_arguments_peek(a, p->theirs);
+        if (value != NULL && (dl_is_off(value) || strstr(workload, p->ours) != NULL))
+            (void)dl_arguments_flag(a, p->theirs);
+    }
+    (void)dl_arguments_flag(a, "inhomogeneous_layer_cycle_interval");
+}
+
 /* *out stays NULL where the file describes no model. */
 static enum dl_code read_model(struct dl_run *run, double seq, const char **out) {
     struct dl_arguments *a = &run->arguments;
@@ -192,15 +220,14 @@ static enum dl_code read_model(struct dl_run *run, double seq, const char **out)
     }
     DL_TRY(find_decoder(run, &decoder));
     struct dl_text text = {.arena = a->arena};
-    dl_text_printf(&text, "gpt:layers=%.0f,seq=%.0f,%s,mlp=%s,tied=%d,flash=1",
+    dl_text_printf(&text, "gpt:layers=%.0f,seq=%.0f,%s,mlp=%s,tied=%d,flash=%d",
                    layers * decoder->layers, seq, decoder->parameters, mlp_of(a),
-                   dl_arguments_flag(a, "logits_via_embedding"));
+                   dl_arguments_flag(a, "logits_via_embedding"), flash_of(a));
     DL_TRY(dl_run_shape_add(run, shape, &text));
     DL_TRY(read_heads(run, &text));
     DL_TRY(read_experts(run, &text));
     if (decoder->windows && window > 0) dl_text_printf(&text, ",window=%.0f", window);
-    (void)dl_arguments_flag(a, "use_qk_norm|use_post_attn_norm|use_post_ffw_norm|attention_bias|"
-                               "attention_sink|mlp_bias|inhomogeneous_layer_cycle_interval");
+    take_parts(a, dl_text_string(&text));
     if (dl_arguments_find(a, "vision_encoder_block|use_multimodal|use_audio") != NULL)
         dl_arguments_note(a, "left out: the encoders of images and sound; the decoder is read");
     *out = dl_text_string(&text);
@@ -209,39 +236,129 @@ static enum dl_code read_model(struct dl_run *run, double seq, const char **out)
 
 /* ---- the plan ---- */
 
-/* An axis of the mesh over nodes and within them; -1: the devices that others leave. */
-static enum dl_code axis(struct dl_run *run, const char *name, double *out) {
-    double inside = 1, across = 1;
-    struct dl_arena *arena = run->arguments.arena;
-    DL_TRY(dl_arguments_number(&run->arguments, dl_arena_printf(arena, "ici_%s_parallelism", name),
-                               -1, 1e7, &inside, run->err));
-    DL_TRY(dl_arguments_number(&run->arguments, dl_arena_printf(arena, "dcn_%s_parallelism", name),
-                               -1, 1e7, &across, run->err));
-    *out *= fmax(inside, 1) * fmax(across, 1);
+/* Axes of the mesh within a slice and across slices. */
+struct axes {
+    double devices; /* of the sizes that are given */
+    bool rest;      /* one takes the devices that the other axes leave: -1 */
+};
+
+/* ici, dcn: sizes where the file does not say them. */
+static enum dl_code add_axis(struct dl_run *run, const char *name, double ici, double dcn,
+                             struct axes *out) {
+    struct dl_arguments *a = &run->arguments;
+    DL_TRY(dl_arguments_number(a, dl_arena_printf(a->arena, "ici_%s_parallelism", name), -1, 1e7,
+                               &ici, run->err));
+    DL_TRY(dl_arguments_number(a, dl_arena_printf(a->arena, "dcn_%s_parallelism", name), -1, 1e7,
+                               &dcn, run->err));
+    out->devices *= fmax(ici, 1) * fmax(dcn, 1);
+    if (ici < 0 || dcn < 0) out->rest = true;
+    return DL_OK;
+}
+
+/* The devices that share states are those of the fsdp axes; the data axes replicate them. */
+static void share_states(struct dl_run *run, struct dl_run_slots *s, double ranks, double replicas,
+                         bool given) {
+    double *n = s->numbers;
+    const double group = ranks / replicas / (n[DL_SLOT_TP] * n[DL_SLOT_CP] * n[DL_SLOT_PP]);
+    if (given && group <= 1)
+        s->words[DL_SLOT_SHARDING] = "0";
+    else if (given && replicas > 1)
+        n[DL_SLOT_GROUP] = group;
+    else if (!given && ranks > (dl_known(run->per_node) ? run->per_node : 8))
+        dl_arguments_note(&run->arguments,
+                          "dcn_data_parallelism, ici_fsdp_parallelism: not given; all devices "
+                          "share the states, as in one slice");
+}
+
+static enum dl_code read_degrees(struct dl_run *run, struct dl_run_slots *s, double *devices) {
+    static const struct {
+        const char *name;
+        enum dl_run_slot slot;
+    } split[] = {{"tensor", DL_SLOT_TP},  {"tensor_sequence", DL_SLOT_TP},
+                 {"context", DL_SLOT_CP}, {"sequence", DL_SLOT_CP},
+                 {"expert", DL_SLOT_EP},  {"pipeline", DL_SLOT_PP}};
+    double *n = s->numbers;
+    n[DL_SLOT_TP] = n[DL_SLOT_CP] = n[DL_SLOT_EP] = n[DL_SLOT_PP] = 1;
+    for (size_t i = 0; i < sizeof split / sizeof split[0]; i++) {
+        struct axes one = {1, false};
+        DL_TRY(add_axis(run, split[i].name, 1, 1, &one));
+        n[split[i].slot] *= one.devices;
+        *devices *= one.devices;
+    }
+    return DL_OK;
+}
+
+static enum dl_code read_mesh(struct dl_run *run, struct dl_run_slots *s) {
+    double mesh = 1;
+    struct axes data = {1, false}, fsdp = {1, false};
+    DL_TRY(read_degrees(run, s, &mesh));
+    DL_TRY(add_axis(run, "data", 1, -1, &data));
+    DL_TRY(add_axis(run, "fsdp", -1, 1, &fsdp));
+    DL_TRY(add_axis(run, "fsdp_transpose", 1, 1, &fsdp));
+    mesh *= data.devices * fsdp.devices;
+    const bool open = data.rest || fsdp.rest; /* an axis takes the devices that are left */
+    const double ranks = dl_known(run->ranks) || open ? run->ranks : mesh;
+    if (!dl_known(ranks) && (data.devices > 1 || !fsdp.rest))
+        return dl_fail_at(run->err, run->arguments.path, 1, 1, NULL,
+                          "its mesh is of a multiple of %.0f devices: give them by --ranks N",
+                          mesh);
+    if (!dl_known(ranks)) return DL_OK;
+    if (fmod(ranks, mesh) != 0 || (!open && ranks != mesh))
+        return dl_fail_at(run->err, run->arguments.path, 1, 1, NULL,
+                          "its mesh is of %.0f devices%s, not of %.0f", mesh,
+                          open ? " or a multiple" : "", ranks);
+    s->numbers[DL_SLOT_RANKS] = ranks;
+    share_states(run, s, ranks, fsdp.rest ? data.devices : data.devices * ranks / mesh,
+                 !data.rest || !fsdp.rest);
+    return DL_OK;
+}
+
+/* Says where selective recomputation keeps other results than the policy. */
+static void note_policy(struct dl_run *run) {
+    static const struct dl_word_pair kept[] = {
+        {"minimal", "every linear layer's results, not attention's"},
+        {"minimal_with_quantization", "every linear layer's results, not attention's"},
+        {"minimal_with_context", "every linear layer's results and attention's"},
+        {"minimal_flash", "every linear layer's results and attention's"},
+        {"minimal_with_context_and_quantization", "every linear layer's results and attention's"},
+        {"save_dot_with_context_except_mlp", "attention's results and those of its linear layers"},
+        {"save_dot_except_mlp", "those of attention's linear layers alone"},
+        {"save_dot_except_mlpwi", "those of the linear layers but the first of the MLP"},
+        {"save_qkv_proj", "those of the query, key and value layers alone"},
+        {"save_out_proj", "those of attention's output layer alone"},
+        {"qkv_proj_offloaded", "those of the query, key and value layers, on the host"},
+        {"minimal_offloaded", "every linear layer's results, on the host"},
+        {"custom", "those that the file lists"},
+        {NULL, NULL}};
+    const char *policy = dl_arguments_word(&run->arguments, "remat_policy", "full");
+    const char *words = dl_paired(kept, policy);
+    if (words != NULL)
+        dl_arguments_note(&run->arguments,
+                          "remat_policy %s keeps %s; predicted as selective, which keeps "
+                          "attention's results and half of the linear layers'",
+                          policy, words);
+}
+
+/* The batch of all devices, those of a tensor-parallel group too; a fraction of a sample where such
+ * a group shares it. */
+static enum dl_code read_batch(struct dl_run *run, struct dl_run_slots *s) {
+    double *n = s->numbers, each = 12;
+    DL_TRY(
+        dl_arguments_number(&run->arguments, "per_device_batch_size", 1e-6, 1e6, &each, run->err));
+    n[DL_SLOT_EACH] = each * n[DL_SLOT_TP] * n[DL_SLOT_CP] * n[DL_SLOT_PP];
     return DL_OK;
 }
 
 enum dl_code dl_maxtext_plan(struct dl_run *run) {
-    static const struct {
-        const char *name;
-        enum dl_run_slot slot;
-    } axes[] = {{"tensor", DL_SLOT_TP},      {"tensor_sequence", DL_SLOT_TP},
-                {"context", DL_SLOT_CP},     {"sequence", DL_SLOT_CP},
-                {"expert", DL_SLOT_EP},      {"pipeline", DL_SLOT_PP},
-                {"data", DL_SLOTS},          {"fsdp", DL_SLOTS},
-                {"fsdp_transpose", DL_SLOTS}};
     struct dl_run_slots s;
     const char *text = NULL;
-    double data = 1; /* the ranks that are left: not a degree of the plan */
     DL_TRY(dl_run_slots_read(run, maxtext_keys, &s));
-    s.numbers[DL_SLOT_TP] = s.numbers[DL_SLOT_CP] = s.numbers[DL_SLOT_EP] = s.numbers[DL_SLOT_PP] =
-        1;
-    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
-        DL_TRY(
-            axis(run, axes[i].name, axes[i].slot == DL_SLOTS ? &data : &s.numbers[axes[i].slot]));
+    DL_TRY(read_mesh(run, &s));
+    DL_TRY(read_batch(run, &s));
     if (!dl_known(s.numbers[DL_SLOT_SEQ])) s.numbers[DL_SLOT_SEQ] = 2048;
     if (s.words[DL_SLOT_PRECISION] == NULL) s.words[DL_SLOT_PRECISION] = "bf16";
     if (s.words[DL_SLOT_RECOMPUTE] == NULL) s.words[DL_SLOT_RECOMPUTE] = "full";
+    note_policy(run);
     DL_TRY(read_model(run, s.numbers[DL_SLOT_SEQ], &text));
     return dl_run_slots_plan(run, &s, text);
 }

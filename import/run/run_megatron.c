@@ -20,7 +20,9 @@ static enum dl_code read_degrees(struct dl_megatron_reader *r) {
     r->tp = r->pp = r->cp = r->ep = 1;
     DL_TRY(dl_arguments_number(r->a, "tensor_model_parallel_size|model_parallel_size", 1, 1e6,
                                &r->tp, r->err));
-    DL_TRY(dl_arguments_number(r->a, "pipeline_model_parallel_size", 1, 1e6, &r->pp, r->err));
+    DL_TRY(dl_arguments_number(r->a, "pipeline_model_parallel_size|pipe_parallel_size", 0, 1e6,
+                               &r->pp, r->err)); /* 0 of DeepSpeed: no stages */
+    r->pp = fmax(r->pp, 1);
     DL_TRY(dl_arguments_number(r->a, "context_parallel_size", 1, 1e6, &r->cp, r->err));
     DL_TRY(dl_arguments_number(r->a, "expert_model_parallel_size|moe_expert_parallel_size", 1, 1e6,
                                &r->ep, r->err));

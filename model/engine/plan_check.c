@@ -194,7 +194,7 @@ enum dl_code dl_plan_check_support(const struct dl_system *system,
     const char *family = workload->family != NULL ? workload->family : "";
     const enum dl_generation generation = dl_generation_of(device->architecture);
     if (framework->trains == DL_TRAINS_TRANSFORMERS && !dl_known(workload->transformer_layers))
-        return dl_fail(err, DL_ERR_USAGE, "%s is made for language models; %s is none",
+        return dl_fail(err, DL_ERR_USAGE, "%s trains language models only, and %s is not one",
                        framework->name, workload->name);
     if (framework->last_architecture != NULL && device->kind == DL_DEVICE_GPU &&
         (generation == DL_NO_GENERATION ||

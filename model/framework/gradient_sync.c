@@ -209,7 +209,8 @@ double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request 
     const double copies = request->framework->sync.messages.message_copy_bytes_per_s;
     if (dl_known(copies)) bandwidth = fmin(bandwidth, copies);
     /* the share of the server on the worker's own node stays there */
-    const double remote = (workers - 1) / workers;
+    const double remote =
+        fmax((workers - 1) / workers, dl_path_server_load(request->system, workers, 0, workers));
     return remote * fmax(1, imbalance) / bandwidth;
 }
 

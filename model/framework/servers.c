@@ -59,12 +59,17 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
                        "parameter servers need",
                        dl_known(adapter_s) ? there->name : r->system->name);
     }
-    const double at_server_s = others * per_host * server_adapter_s;
+    /* servers of a network of their own share no leaf with the workers */
+    const double first = colocated ? 0 : nodes,
+                 uplinks =
+                     there == r->system ? dl_path_server_load(r->system, workers, first, hosts) : 0,
+                 at_uplink = uplinks > 0 ? dl_path_server_load(r->system, workers, first, 1) : 0,
+                 at_server_s = fmax(others * per_host, at_uplink) * server_adapter_s;
     *out = (struct dl_servers){
         .count = (int)count,
         .workers = workers,
-        .worker_push_s_per_byte = fmax(leaving * adapter_s, send_s),
-        .worker_pull_s_per_byte = fmax(leaving * adapter_s, receive_s),
+        .worker_push_s_per_byte = fmax(fmax(leaving, uplinks) * adapter_s, send_s),
+        .worker_pull_s_per_byte = fmax(fmax(leaving, uplinks) * adapter_s, receive_s),
         .server_push_s_per_byte =
             fmax(fmax(at_server_s, memory_s), workers * fmax(receive_s, sum_s)),
         .server_pull_s_per_byte = fmax(at_server_s, workers * send_s),

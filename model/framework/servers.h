@@ -49,7 +49,8 @@ double dl_servers_sum_s(const struct dl_gradient_sync_request *request, double b
  * pushes and max(R n / B, W / send) to answer the pulls. d: workers of a node, n: servers of a
  * node, r: share of a worker's bytes that leave its node, R: workers on other nodes than the
  * server, B: adapters x bandwidth, M: memory bandwidth of the host; at a server those of the plan's
- * server_nodes, where it names them. */
+ * server_nodes, where it names them. Traffic between leaves takes the uplinks of the fullest leaf
+ * (F-NETWORK-LEAF). */
 enum dl_code dl_servers_of(const struct dl_gradient_sync_request *request, struct dl_servers *out,
                            struct dl_err *err);
 

@@ -36,6 +36,7 @@ void dl_collective_neighbours(const struct dl_system *system, int64_t nodes, int
         struct dl_path path;
         dl_coll_path(system, request, &path);
         request->flows_per_adapter = fmax(1.0, senders / path.adapter_count);
+        request->node_stride = stride / ranks_per_node, request->span_nodes = nodes;
     }
 }
 
@@ -62,6 +63,7 @@ enum dl_code dl_collective_group(const struct dl_system *system,
     } else {
         stride = 1;
     }
+    group.node_stride = stride / per_node;
     if (stride >= per_node || group.ranks_per_node == 1) stride = 1;
     if (group.nodes > 1 && together > 1) {
         struct dl_path path;

@@ -48,7 +48,7 @@ struct dl_coll_links {
     struct dl_hockney intra, inter; /* inter.beta: of one node's adapters together */
     double nodes, per_node, ranks;
     double flows;             /* groups like this one on the same adapter */
-    double bisection;         /* slowdown of traffic that crosses leaves: oversubscription, or 1 */
+    double bisection;         /* further slowdown where all nodes send to other leaves at once */
     const char *inside_limit; /* "intra" or "host": what sets intra.beta */
 };
 /* message_bytes selects among point-to-point pieces. DL_ERR_INPUT when several nodes lack
@@ -90,7 +90,9 @@ static inline void dl_coll_path(const struct dl_system *system,
                                         .domain_nodes = request->domain_nodes,
                                         .stride = request->group_stride,
                                         .concurrent = request->concurrent,
-                                        .flows_per_adapter = request->flows_per_adapter};
+                                        .flows_per_adapter = request->flows_per_adapter,
+                                        .node_stride = request->node_stride,
+                                        .span_nodes = request->span_nodes};
     dl_path_of(system, &group, out);
 }
 

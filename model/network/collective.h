@@ -22,11 +22,12 @@ struct dl_collective_request {
     int64_t ranks_per_node; /* that take part */
     int64_t domain_nodes; /* F-COLL-DOMAIN: 0: `nodes` are those of the system, and NCCL finds those
                              that share a switch domain; n: `nodes` are domains of n nodes each */
-    double flows_per_adapter; /* groups like this one that share its adapters; 0, 1: alone */
-    const char *algorithm;    /* imposed ("ring", "tree"); NULL: the library chooses */
-    const char *protocol;     /* imposed ("LL"); NULL: the library chooses */
-    bool device_buffers;      /* MPI that stages messages from device memory through the host */
-    bool device_direct; /* MPI that moves device memory itself, inside a node over links.intra */
+    double flows_per_adapter;        /* groups like this one that share its adapters; 0, 1: alone */
+    int64_t node_stride, span_nodes; /* as in struct dl_rank_group */
+    const char *algorithm;           /* imposed ("ring", "tree"); NULL: the library chooses */
+    const char *protocol;            /* imposed ("LL"); NULL: the library chooses */
+    bool device_buffers; /* MPI that stages messages from device memory through the host */
+    bool device_direct;  /* MPI that moves device memory itself, inside a node over links.intra */
     /* the library's own cost, which falls where its rules switch to a cheaper algorithm; false: a
      * prediction, which never falls with size */
     bool allow_decreasing;

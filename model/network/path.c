@@ -18,19 +18,66 @@ static const double SWITCH_PASSES = 2.0;
  * on its global links. */
 static const double DETOUR = 2.0;
 
+static bool is_dragonfly(const struct dl_fabric *fabric) {
+    return fabric->topology != NULL && strcmp(fabric->topology, "dragonfly") == 0;
+}
+
+/* Nodes of a leaf; HUGE_VAL: one leaf has all. */
+static double leaf_nodes(const struct dl_system *system) {
+    return system->has_fabric && system->fabric.nodes_per_leaf > 0
+               ? (double)system->fabric.nodes_per_leaf
+               : HUGE_VAL;
+}
+
+/* Line rate of all nodes of a leaf / rate of its uplinks. */
+static double oversubscription_of(const struct dl_fabric *fabric) {
+    const double ratio = fabric->oversubscription > 1.0 ? fabric->oversubscription : 1.0;
+    return is_dragonfly(fabric) ? ratio * DETOUR : ratio;
+}
+
 /* The switches between leaves that the nodes span. */
-static void add_fabric(const struct dl_system *system, double nodes, struct dl_path *path) {
+static void add_fabric(const struct dl_system *system, double joined, struct dl_path *path) {
     const struct dl_fabric *fabric = &system->fabric;
-    path->fabric_latency_s = 0.0, path->oversubscription = 1.0;
-    if (!system->has_fabric || fabric->nodes_per_leaf <= 0 ||
-        nodes <= (double)fabric->nodes_per_leaf)
-        return;
-    const bool dragonfly = fabric->topology != NULL && strcmp(fabric->topology, "dragonfly") == 0;
+    const struct dl_rank_group *group = &path->group;
+    const double leaf = leaf_nodes(system),
+                 stride = fmax(joined, group->node_stride > 1 ? (double)group->node_stride : 1.0),
+                 span = group->span_nodes > 0 ? (double)group->span_nodes : path->nodes * stride;
+    path->fabric_latency_s = 0.0, path->oversubscription = 1.0, path->uplink_load = 0.0;
+    if (path->nodes <= 1.0 || span <= leaf) return;
     /* up and down, or to the global link, across it and on to the leaf */
     if (!isnan(fabric->hop_latency_s))
-        path->fabric_latency_s = (dragonfly ? 3.0 : 2.0) * fabric->hop_latency_s;
-    if (fabric->oversubscription > 1.0) path->oversubscription = fabric->oversubscription;
-    if (dragonfly) path->oversubscription *= DETOUR;
+        path->fabric_latency_s = (is_dragonfly(fabric) ? 3.0 : 2.0) * fabric->hop_latency_s;
+    path->oversubscription = oversubscription_of(fabric);
+    /* with like groups on the nodes between, so many nodes of a leaf have their next neighbour on
+     * another one */
+    path->uplink_load = path->oversubscription * fmin(stride, leaf) / leaf;
+}
+
+double dl_path_adapter_bytes_per_s(const struct dl_path *path, double bytes_per_s) {
+    return path->uplink_load > 1.0
+               ? fmin(bytes_per_s, path->system->inter.bandwidth_bytes_per_s / path->uplink_load)
+               : bytes_per_s;
+}
+
+static double overlap(double from, double to, double other_from, double other_to) {
+    return fmax(0.0, fmin(to, other_to) - fmax(from, other_from));
+}
+
+double dl_path_server_load(const struct dl_system *system, double workers, double first_server,
+                           double servers) {
+    const double leaf = leaf_nodes(system), end = first_server + servers,
+                 at[] = {0.0,      leaf, workers - 1.0, workers, first_server, first_server + leaf,
+                         end - 1.0};
+    double most = 0.0;
+    if (fmax(workers, end) <= leaf) return 0.0;
+    /* Leaves between these have as many workers and servers as one of them. */
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        const double from = floor(at[i] / leaf) * leaf, to = from + leaf,
+                     mine = overlap(from, to, 0.0, workers),
+                     share = overlap(from, to, first_server, end) / servers;
+        most = fmax(most, fmax(mine * (1.0 - share), (workers - mine) * share));
+    }
+    return most * oversubscription_of(&system->fabric) / leaf;
 }
 
 static double adapters_of(const struct dl_system *system) {
@@ -50,7 +97,7 @@ void dl_path_of(const struct dl_system *system, const struct dl_rank_group *grou
     out->adapter_count = adapters_of(system) * joined;
     out->rail_count = fmin(out->adapter_count, out->per_node);
     out->groups = fmax(1.0, group->flows_per_adapter) * out->adapter_count / out->rail_count;
-    add_fabric(system, out->nodes * joined, out);
+    add_fabric(system, joined, out);
 }
 
 bool dl_path_adapter_of(const struct dl_system *system, bool own_rate,
@@ -92,6 +139,7 @@ struct dl_path_share dl_path_between(const struct dl_path *path, double adapter_
                  bridge = dl_path_bridge_bytes_per_s(system);
     struct dl_path_share out = {0.0, DL_NET_ADAPTERS};
     struct dl_path_adapter adapter;
+    adapter_bytes_per_s = dl_path_adapter_bytes_per_s(path, adapter_bytes_per_s);
     double capacity[DL_NET_LINKS] = {path->adapter_count * adapter_bytes_per_s, HUGE_VAL, HUGE_VAL,
                                      HUGE_VAL};
     /* One flow per rail and group; a flow alone on an adapter gets all of it. */

@@ -4,7 +4,7 @@
  * path.c, path_inside.c and path_host.c alone turn links and the fabric into rates and latencies;
  * `make lint` checks that nothing else reads those members. What-ifs have changed them before
  * (what_if.h). A rule of an operation that depends on the switches acts through
- * fabric_latency_s and oversubscription. Pure.
+ * fabric_latency_s, oversubscription and uplink_load. Pure.
  */
 #ifndef DL_MODEL_NETWORK_PATH_H
 #define DL_MODEL_NETWORK_PATH_H
@@ -20,6 +20,8 @@ struct dl_rank_group {
     int64_t concurrent;       /* groups on each node that communicate at once, this one included; 0,
                                  1: alone */
     double flows_per_adapter; /* groups like this one on its adapters; 0, 1: alone */
+    int64_t node_stride;      /* distance of its nodes; 0, 1: neighbours */
+    int64_t span_nodes;       /* from its first node to its last; 0: nodes x node_stride */
 };
 
 struct dl_path {
@@ -29,10 +31,12 @@ struct dl_path {
     double adapter_count; /* of a node, or of all nodes of a domain */
     double rail_count;    /* adapters that the group uses */
     double groups;        /* of this kind at a node, which share its adapters */
-    /* Switches between leaves that the group spans: latency of a message, and slowdown of traffic
-     * that crosses leaves all at once (all-to-all), for which F-NETWORK says more. A ring crosses
-     * each leaf's uplink once and keeps its rate. */
+    /* Switches between leaves that the group spans: latency of a message; slowdown of nodes that
+     * all send to other leaves (all-to-all). */
     double fabric_latency_s, oversubscription;
+    /* F-NETWORK-LEAF: line rate of the nodes that send to their next neighbours on another leaf
+     * (rings, chains, pipelines) / rate of the leaf's uplinks; 0: all on one leaf. */
+    double uplink_load;
 };
 
 /* Nodes of the system that links.intra joins, at least 1 (F-COLL-DOMAIN). */
@@ -60,6 +64,16 @@ struct dl_path_adapter {
 /* own_rate: of a library that attains links.inter.nccl_bandwidth. False: the system has no links
  * between nodes. */
 bool dl_path_adapter_of(const struct dl_system *system, bool own_rate, struct dl_path_adapter *out);
+
+/* The same adapter beside those of all nodes that send through the uplinks of its leaf, at most
+ * `bytes_per_s`. F-NETWORK-LEAF */
+double dl_path_adapter_bytes_per_s(const struct dl_path *path, double bytes_per_s);
+
+/* Seconds on the uplinks of the fullest leaf, in units of one node's line rate, when each of
+ * `workers` nodes sends a byte, spread over `servers` nodes from node `first_server` on; 0: all on
+ * one leaf. F-NETWORK-LEAF */
+double dl_path_server_load(const struct dl_system *system, double workers, double first_server,
+                           double servers);
 
 /* Whether nodes share one host and have no adapter: cores copy messages between them. */
 bool dl_path_is_loopback(const struct dl_system *system);

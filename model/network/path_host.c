@@ -128,7 +128,10 @@ enum dl_code dl_coll_links(const struct dl_system *system,
         /* Without an adapter the cores copy: a rank's sends and receives time-slice its core. */
         if (dl_path_is_loopback(system)) links.inter.beta_s_per_byte *= 2.0;
         links.inter.beta_s_per_byte *= links.flows / path.rail_count;
-        links.inter.alpha_s += path.fabric_latency_s, links.bisection = path.oversubscription;
+        const double crossing = fmax(1.0, path.uplink_load);
+        links.inter.beta_s_per_byte *= crossing;
+        links.inter.alpha_s += path.fabric_latency_s,
+            links.bisection = path.oversubscription / crossing;
     }
     if (request->device_buffers) {
         if (request->ranks_per_node > 1) links.intra.alpha_s += STAGING_S;

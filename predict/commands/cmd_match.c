@@ -136,6 +136,9 @@ const struct dl_command dl_cmd_match = {
         "from the model of power (help theory F-POWER, F-POWER-INTERVAL).",
     .examples = examples,
     .options = tables,
+    .common = "systems workloads " DL_COMMON_INPUTS "price json help",
+    .instead = "For one machine use predict.",
     .exit_notes = "1 when no combination can run",
+    .few_notes = true,
     .run = run,
 };

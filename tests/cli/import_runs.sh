@@ -253,7 +253,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     plan bridge_override.yaml nemo '--ranks 8 --workload llama3_8b' '--workload llama3_8b' '--set seq=4096' '--tp 2' '--global-batch 8'
     plan accelerate.yaml accelerate '--workload llama2_7b' '--framework pytorch-fsdp' '--nodes 2 --devices-per-node 8' '--zero 3 --zero-group 8' '--recompute full'
     plan composer.yaml composer '--ranks 32' 'gpt:.*ffn=8192,hidden=2048,layers=24,heads=16,vocab=50368,seq=2048' '--zero 3' '--global-batch 512 --micro-batch 4'
-    plan maxtext.yml maxtext '--ranks 32' '--workload llama2_70b --framework jax-maxtext' '--tp 4' '--set seq=4096' '--precision fp8' '--global-batch'
+    plan maxtext.yml maxtext '--ranks 32' '--workload llama2_70b --framework jax-maxtext' '--tp 4' '--set seq=4096' '--precision fp8' '--global-batch 128'
     maxtext() { # maxtext NAME REFUSAL-OR-PATTERN LINE...: a decoder of MaxText
         name=$1 expected=$2
         shift 2
@@ -265,6 +265,26 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
             *) has "MaxText: $name" "$expected" ;;
         esac
     }
+    mesh() { # mesh OPTIONS PATTERN LINE...: what MaxText's axes and batch say
+        options=$1 expected=$2
+        shift 2
+        printf '%s\n' 'model_name: llama2-7b' "$@" > "$SCRATCH/mesh.yml"
+        plan mesh.yml maxtext "$options" "$expected"
+    }
+    runs=$SCRATCH
+    mesh '' '--gpus 128 --zero-group 8 --global-batch 512' 'dcn_data_parallelism: 16' 'ici_fsdp_parallelism: 8' 'per_device_batch_size: 4'
+    refused mesh.yml maxtext '--ranks 64' 'its mesh is of 128 devices, not of 64'
+    mesh '--ranks 8' '--gpus 8 --zero-group 4 --global-batch 96' 'dcn_data_parallelism: 1' 'ici_data_parallelism: 2'
+    refused mesh.yml maxtext '' 'its mesh is of a multiple of 2 devices: give them by --ranks N'
+    mesh '' '--gpus 16 --zero 0 --global-batch 192' 'dcn_data_parallelism: 2' 'ici_data_parallelism: 8' 'ici_fsdp_parallelism: 1'
+    mesh '' '--gpus 8 --strategy 3d --tp 8 --pp 1 --cp 1 --zero 0 --global-batch 4 ' 'per_device_batch_size: 0.5' \
+        'ici_tensor_parallelism: 8' 'dcn_data_parallelism: 1' 'ici_fsdp_parallelism: 1'
+    mesh '' '--recompute selective' 'remat_policy: minimal_offloaded'
+    said 'what a policy keeps' 'remat_policy minimal_offloaded keeps .*on the host; predicted as selective'
+    printf '%s\n' 'decoder_block: llama2' 'base_emb_dim: 2048' 'base_num_decoder_layers: 4' 'use_qk_norm: true' 'attention: dot_product' > "$SCRATCH/parts.yml"
+    plan parts.yml maxtext '' 'flash=0'
+    said 'a norm that the decoder lacks' 'not modelled: use_qk_norm'
+    runs=tests/fixtures/runs
     maxtext gemma2 'layers=48,.*post_norm=1,full_every=2,mlp=geglu,.*window=4096' 'mlp_activations: [gelu, linear]' 'sliding_window_size: 4096'
     maxtext qwen3_moe 'head_norm=1,.*head_dim=128,experts=128,topk=8,expert_ffn=768' 'num_experts: 128' 'num_experts_per_tok: 8' 'base_moe_mlp_dim: 768'
     maxtext deepseek 'head_dim=192,q_rank=1536,kv_rank=512,rotary=64,value_dim=128' 'attention_type: mla' 'q_lora_rank: 1536'

@@ -34,6 +34,17 @@ row maxtext.log '' framework=jax-maxtext metric=iteration value=2.1
 row transformers.log '' metric=throughput value=3.663
 row lightning.log '' metric=iteration value=0.04444444444
 row keras.log '' metric=iteration value=0.998 steps=2 warmup_steps=1
+# evaluate() announces no epoch
+{ cat "$logs/keras.log" && echo '100/100 [==============================] - 9s 90ms/step - loss: 0.2'; } > "$SCRATCH/evaluated.log"
+{ cat "$logs/megatron.log" && echo 'epoch=0/micro_step=9/global_step=9, RunningAvgSamplesPerSec=58.7, CurrSamplesPerSec=61.3'; } > "$SCRATCH/megatron_deepspeed.log"
+printf '%s\n' '[launch.py:164:main] dist_world_size=8' '[timer.py:157:stop] 0/50, SamplesPerSec=1292.5' '[timer.py:157:stop] 0/100, SamplesPerSec=1303.5' > "$SCRATCH/2020.log"
+printf '%s\n' '[1,0]<stdout>:Iter #0: 598.5 img/sec per GPU' '[1,0]<stdout>:Total img/sec on 8 GPU(s): 4800.1 +-30.3' > "$SCRATCH/tail.log"
+logs=$SCRATCH
+row tail.log '-s dgx-h100' devices_per_node=8 value=4788
+row evaluated.log '' value=0.998 steps=2 warmup_steps=1
+row megatron_deepspeed.log '' framework=megatron-deepspeed value=0.41
+row 2020.log '-s dgx-h100' nodes=1 devices_per_node=8 metric=throughput value=1303.5
+logs=tests/fixtures/logs
 # the total, not the running means
 row tf_cnn_benchmarks.log '-s iris-v100' framework=horovod-tensorflow framework_version=1.10 workload=resnet50 layout=nchw optimizer=sgd nodes=1 \
     devices_per_node=2 global_batch=64 metric=throughput value=240.5

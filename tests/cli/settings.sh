@@ -148,6 +148,19 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     run predict --system dgx-b200 $lora --lora-rank 16 --export megatron
     check 'a script of pretraining has no adapters' 2 'lora'
 }
+# Leaves of 8 of 64 nodes (F-NETWORK-LEAF): the ring of each data group crosses an uplink of 8 nodes' rate / 64 with one node's traffic, 8 times too much; all 8 nodes of a leaf send to the next stage, 16 nodes away, 64 times too much. 2 : 1 slows neither ring.
+# shellcheck disable=SC2086
+{
+    leaves='--system dgx-h100 --workload llama3_70b --framework megatron-core --nodes 64 --tp 8 --global-batch 256 --micro-batch 1 --sequence-parallel --set fabric.topology=fat-tree --set fabric.nodes_per_leaf=8 --overlap-grad-reduce 0 --overlap-param-gather 0 --set fabric.oversubscription'
+    term() { "$DLMODEL" explain "$@" --json 2> /dev/null | awk -v name="\"$name" 'index($0, name) { found = 1 } found && /"seconds"|"value_s"|"time_s"/ { gsub(/[",]/, ""); print $2; exit }'; }
+    name='gradients, all-reduce' ring=$(term $leaves=1 --pp 1) same=$(term $leaves=2 --pp 1) slow=$(term $leaves=64 --pp 1)
+    holds 'a ring in node order hides 2 : 1' "$ring == $same"
+    holds 'a ring takes 8 times as long at 64 : 1' "$slow > 7.8 * $ring && $slow < 8.001 * $ring"
+    name='between stages' near=$(term $leaves=1 --pp 4) far=$(term $leaves=64 --pp 4)
+    holds 'stages on other leaves exchange 64 times as long' "$far > 55 * $near && $far < 64.001 * $near"
+    servers='--system dgx1-v100 --workload vgg16 --framework mxnet-dist-sync --nodes 64 --batch-per-device 32 --set fabric.topology=fat-tree --set fabric.nodes_per_leaf=8 --set fabric.oversubscription'
+    holds 'parameter servers use the uplinks' "$(field iteration_s $servers=100) > 2 * $(field iteration_s $servers=1)"
+}
 run predict --system aws-p3-16xlarge --transport rdma --workload resnet50 --nodes 2
 check 'RDMA must be there' 2 'transport rdma: nodes of aws-p3-16xlarge have no RDMA'
 run predict --transport carrier-pigeon

@@ -165,6 +165,37 @@ static void switches_by_hand(void **state) {
     }
 }
 
+/* Leaves of 16 nodes with 32 : 1. Neighbours in a ring: one node of 16 sends out, twice what the
+ * uplinks carry; nodes 4 apart: 4 of them, 8 times; 64 apart: all, 32 times. 64 workers that are
+ * servers, too, send 3/4 of their bytes to other leaves: 16 * 3/4 * 32 / 16. A server on a node
+ * after 32 workers takes the bytes of all of them: 32 * 32 / 16. */
+static void uplinks_by_hand(void **state) {
+    (void)state;
+    struct dl_system system = node();
+    system.has_fabric = true;
+    system.inter.bandwidth_bytes_per_s = 12e9;
+    system.fabric =
+        (struct dl_fabric){.topology = "fat-tree", .oversubscription = 32, .nodes_per_leaf = 16};
+    static const struct {
+        int64_t nodes, stride, span;
+        double load;
+    } cases[] = {{16, 1, 0, 0}, {64, 1, 0, 2}, {16, 4, 0, 8}, {2, 64, 128, 32}, {2, 1, 8, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct dl_rank_group group = {.nodes = cases[i].nodes,
+                                            .ranks_per_node = 1,
+                                            .node_stride = cases[i].stride,
+                                            .span_nodes = cases[i].span};
+        struct dl_path path;
+        dl_path_of(&system, &group, &path);
+        check_close(path.uplink_load, cases[i].load, 1e-12);
+        check_close(dl_path_adapter_bytes_per_s(&path, 11e9),
+                    cases[i].load > 1 ? 12e9 / cases[i].load : 11e9, 1e-12);
+    }
+    check_close(dl_path_server_load(&system, 16, 0, 16), 0, 0);
+    check_close(dl_path_server_load(&system, 64, 0, 64), 24, 1e-12);
+    check_close(dl_path_server_load(&system, 32, 32, 1), 64, 1e-12);
+}
+
 /* V100 cube mesh, 22.4 GB/s a link. Four groups of two that stand 4 apart: 0-4 and 1-5 have two
  * links, 2-6 and 3-7 one: the worst counts. Two groups of four neighbours have four rings each, as
  * one alone; two groups of four that stand 2 apart have the square 0-2-6-4, both ways. Large
@@ -203,8 +234,8 @@ static void groups_inside_a_cube_mesh(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_by_hand), cmocka_unit_test(shares_are_max_min),
+        cmocka_unit_test(shares_by_hand),    cmocka_unit_test(shares_are_max_min),
         cmocka_unit_test(what_a_group_gets), cmocka_unit_test(switches_by_hand),
-        cmocka_unit_test(groups_inside_a_cube_mesh)};
+        cmocka_unit_test(uplinks_by_hand),   cmocka_unit_test(groups_inside_a_cube_mesh)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

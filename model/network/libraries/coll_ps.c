@@ -6,10 +6,13 @@
  * all workers send to that server. With servers on the workers' nodes, 1/W of the bytes stay inside
  * a node, and a node's link carries its worker's and its server's traffic in opposite directions,
  * for push and again for pull. */
-static double direction_s(const struct dl_parameter_server_request *r, double bytes_per_s,
+static double direction_s(const struct dl_system *system,
+                          const struct dl_parameter_server_request *r, double bytes_per_s,
                           const char **limit) {
     double remote = r->colocated ? (r->workers - 1.0) / r->workers : 1.0;
-    double worker_s = remote * r->total_bytes / bytes_per_s;
+    double uplinks =
+        dl_path_server_load(system, r->workers, r->colocated ? 0.0 : r->workers, r->servers);
+    double worker_s = fmax(remote, uplinks) * r->total_bytes / bytes_per_s;
     double server_s = remote * r->workers * r->largest_server_bytes / bytes_per_s;
     *limit = server_s > worker_s ? "server" : "worker";
     return fmax(worker_s, server_s);
@@ -42,7 +45,7 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
         /* Copies on the host bound the rate of the node's message streams. */
         if (!isnan(r.copy_bytes_per_s) && r.copy_bytes_per_s < bytes_per_s)
             bytes_per_s = r.copy_bytes_per_s;
-        one_way_s = direction_s(&r, bytes_per_s, &limit);
+        one_way_s = direction_s(system, &r, bytes_per_s, &limit);
         alpha_s = links.inter.alpha_s;
     } else if (!isnan(r.copy_bytes_per_s)) {
         one_way_s = r.total_bytes / r.copy_bytes_per_s;

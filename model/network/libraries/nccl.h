@@ -89,7 +89,7 @@ struct dl_nccl_graph {
 struct dl_nccl_memo {
     const struct dl_system *system; /* NULL: nothing yet */
     const struct dl_nccl_version *row;
-    int64_t nodes, ranks_per_node, domain_nodes, group_stride, concurrent;
+    int64_t nodes, ranks_per_node, domain_nodes, group_stride, concurrent, node_stride, span_nodes;
     double flows_per_adapter;
     enum dl_collective_op op;
     int number;

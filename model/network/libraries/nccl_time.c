@@ -78,11 +78,11 @@ static enum dl_code sends_time(const struct dl_system *system,
     struct dl_path path;
     struct dl_path_adapter adapter;
     double adapter_bytes_per_s = 0.0, adapters_bytes_per_s = 0.0;
+    const double flows = fmax(1.0, request->flows_per_adapter);
     dl_coll_path(system, request, &path);
     dl_path_adapter_of(system, true, &adapter);
     if (request->nodes > 1) {
-        const double flows = fmax(1.0, request->flows_per_adapter);
-        adapter_bytes_per_s = adapter.bytes_per_s / flows;
+        adapter_bytes_per_s = dl_path_adapter_bytes_per_s(&path, adapter.bytes_per_s) / flows;
         adapters_bytes_per_s = path.rail_count * adapter_bytes_per_s;
         if (request->ranks_per_node > 1) { /* links inside the node at their own rate */
             struct dl_collective_request inside = *request;
@@ -97,7 +97,8 @@ static enum dl_code sends_time(const struct dl_system *system,
     struct transfer t = {.adapters_bytes_per_s = adapters_bytes_per_s, .peers = ranks - 1.0};
     switch (request->op) {
     case DL_COLL_ALL_TO_ALL:
-        t.adapters_bytes_per_s /= path.oversubscription;
+        t.adapters_bytes_per_s =
+            path.rail_count * adapter.bytes_per_s / flows / path.oversubscription;
         t.inside_bytes = bytes * in_share, t.outside_bytes = per_node * bytes * out_share,
         t.own_bytes = bytes / ranks;
         break;
@@ -125,6 +126,7 @@ static bool remembered(const struct dl_nccl_memo *memo, const struct dl_system *
            memo->domain_nodes == request->domain_nodes &&
            memo->allow_decreasing == request->allow_decreasing &&
            memo->group_stride == request->group_stride && memo->concurrent == request->concurrent &&
+           memo->node_stride == request->node_stride && memo->span_nodes == request->span_nodes &&
            !(memo->flows_per_adapter < request->flows_per_adapter ||
              memo->flows_per_adapter > request->flows_per_adapter);
 }
@@ -138,6 +140,7 @@ static enum dl_code remember(const struct dl_system *system,
     memo->nodes = request->nodes, memo->ranks_per_node = request->ranks_per_node,
     memo->domain_nodes = request->domain_nodes, memo->op = request->op;
     memo->group_stride = request->group_stride, memo->concurrent = request->concurrent;
+    memo->node_stride = request->node_stride, memo->span_nodes = request->span_nodes;
     memo->flows_per_adapter = request->flows_per_adapter,
     memo->allow_decreasing = request->allow_decreasing;
     memo->system = system;
