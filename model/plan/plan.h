@@ -123,6 +123,7 @@ struct dl_plan {
                                sequence */
     enum dl_schedule schedule; /* of a pipeline's micro-batches */
     int64_t virtual_stages;    /* virtual pipeline stages per device; 0: dl_schedule_parts() */
+    const char *stage_layers;  /* as dl_plan_stage_layers() reads it; NULL: F-TRANSFORMER-STAGES */
     enum dl_assume assume;     /* simplifications of another model, for comparison with it */
     const char *library;       /* collective library; NULL: the framework's */
     enum dl_attention_kernel attention; /* OPEN: the framework's, else the layer's */
@@ -142,6 +143,10 @@ struct dl_plan {
     int64_t shard_group;  /* HSDP: neighbouring data ranks that shard the states; 0: all */
     enum dl_mapping mapping;
 };
+
+/* Reads "15,6x16,15": the layers of 8 stages, into layers[room] where it is not NULL. Returns the
+ * number of stages; 0: no such list. */
+int dl_plan_stage_layers(const char *text, double *layers, int room);
 
 /* Share of a stage's `stage_layers` layers that full recomputation repeats. F-RECOMPUTE-SOME */
 double dl_plan_recomputed_frac(const struct dl_plan *plan, double stage_layers);
