@@ -70,7 +70,7 @@ struct globals {
 static const struct dl_option global_options[] = {
     {"quiet", 'q', NULL, "Global", "print errors only on stderr",
      DL_FLAG_OF(GLOBAL(quiet), .repeatable = true)},
-    {"verbose", 'v', NULL, "Global", "also print which files were read",
+    {"verbose", 'v', NULL, "Global", "also print all notes and which files were read",
      DL_FLAG_OF(GLOBAL(verbose), .repeatable = true)},
     {"color", 0, "auto|always|never", "Global",
      "colour on the terminal; default auto, which honours NO_COLOR",
@@ -137,6 +137,12 @@ static enum dl_code write_part(const struct dl_options *options, const char *tex
     return dl_file_end(&part_file, err);
 }
 
+/* Messages on an answer follow it, the most important ones first; without -v only a few. */
+enum { HELD_NOTES = 256, SHOWN_NOTES = 3 };
+static const char *held_notes[HELD_NOTES];
+static int held_count;
+static bool hold_notes;
+
 static void write_note(const struct dl_context *context, const char *format, ...) {
     if (context->verbosity < 0) return;
     char text[4096];
@@ -145,7 +151,32 @@ static void write_note(const struct dl_context *context, const char *format, ...
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     dl_text_printable(text, "\n\t");
-    fprintf(stderr, "%s\n", text);
+    if (hold_notes && held_count < HELD_NOTES)
+        held_notes[held_count++] = dl_arena_strdup(&arena, text);
+    else
+        fprintf(stderr, "%s\n", text);
+}
+
+/* 0: the plan may not run; 1: the answer may be wrong; 2: what it assumes or leaves out. */
+static int rank_of_note(const char *text) {
+    static const char *const grave[] = {"does not fit", "out of memory", "memory is tight"};
+    for (size_t i = 0; i < sizeof grave / sizeof grave[0]; i++) {
+        if (strstr(text, grave[i]) != NULL) return 0;
+    }
+    return strncmp(text, "warning:", 8) == 0 ? 1 : 2;
+}
+
+static void show_notes(int verbosity) {
+    const int most = verbosity > 0 || held_count == SHOWN_NOTES + 1 ? held_count : SHOWN_NOTES;
+    int shown = 0;
+    for (int rank = 0; rank < 3; rank++) {
+        for (int i = 0; i < held_count; i++) {
+            if (rank_of_note(held_notes[i]) != rank || shown == most) continue;
+            fprintf(stderr, "%s\n", held_notes[i]);
+            shown++;
+        }
+    }
+    if (shown < held_count) fprintf(stderr, "%d more notes (-v)\n", held_count - shown);
 }
 
 static bool is_directory(const char *path) {
@@ -323,6 +354,7 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     dl_arena_reserve(context->arena, PREDICTION_BYTES);
     dl_workload_files_allow(&workload_files, context);
     DL_TRY(dl_plan_file_apply(context, command, &after, err));
+    hold_notes = command->few_notes;
     return command->run(context, &after, err);
 }
 
@@ -382,6 +414,7 @@ int main(int argc, char **argv) {
     struct call call = {&context, argc > 0 ? argc - 1 : 0, argv + 1, &who};
     enum dl_code code = dl_guarded(dispatch_call, &call, &err);
     if (part_open) dl_file_abandon(&part_file); /* a result that is not whole */
+    show_notes(context.verbosity);
     /* regardless of the outcome */
     if (code != DL_OK && err.message[0] != 0) {
         char text[2048];

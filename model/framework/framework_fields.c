@@ -86,6 +86,8 @@ static const struct dl_field framework_fields[] = {
     CHOOSE(TOP(trains), trains_names, DL_TRAINS_ANY, "networks that it has implementations of"),
     STRING(TOP(last_architecture), false,
            "newest GPU architecture that its last release runs on; absent: no limit"),
+    STRING(TOP(first_architecture), false,
+           "oldest NVIDIA GPU architecture that it runs on; absent: not stated"),
     STRING(TOP(checkpoint), false,
            "what its programs write as a checkpoint: a row of `dlmodel list checkpoints`"),
     {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),

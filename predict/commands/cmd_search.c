@@ -496,5 +496,6 @@ const struct dl_command dl_cmd_search = {
         DL_COMMON_INPUTS "objective max-devices memory deadline top epochs tokens price json help",
     .instead = "For a plan that you know use predict, for settings other than the plan advise.",
     .exit_notes = "1 when no plan fits in memory or meets the deadline",
+    .few_notes = true,
     .run = run,
 };

@@ -37,7 +37,7 @@ for f in $fields; do has "csv field $f" "^([a-z_.]+,)*$f(,|\$)"; done
 for f in $parts; do has "csv field memory.$f" "[,^]memory\\.$f(,|\$)"; done
 
 # A row for each framework that works on 16 nodes.
-run predict --system iris-v100 --nodes 16 --all-frameworks
+run predict --system iris-v100 --nodes 16 --all-frameworks --long
 check 'predict' 0
 for f in pytorch-ddp horovod-tensorflow horovod-pytorch horovod-mxnet horovod-keras tensorflow-ps tensorflow-multiworker \
     mxnet-dist-sync chainermn ideal; do has "row of $f" "$f .*[0-9]"; done
