@@ -139,7 +139,8 @@ static void add_neighbors(struct dl_text *text, const struct dl_search_report *r
         else if (fabs(more) < 0.5)
             dl_text_add(&line, "as fast, less simple");
         else
-            dl_text_printf(&line, "%.0f %% %s", fabs(more), more > 0 ? "slower" : "faster");
+            dl_text_printf(&line, "%.0f %% %s", fabs(more),
+                           more > 0 ? "slower" : "faster, but less simple");
     }
     if (line.length == 0) return;
     dl_text_add(&line, ".");
