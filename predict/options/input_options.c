@@ -169,6 +169,10 @@ const struct dl_option dl_input_options[] = {
     {"virtual-stages", 0, "N", "Plan: parallelism",
      "virtual pipeline stages per device, with --schedule interleaved; default 2",
      DL_INTEGER(PLAN(virtual_stages), .min = 1, .max = MAX_RANKS)},
+    {"stage-layers", 0, "LIST", "Plan: parallelism",
+     "layers of each pipeline stage in order, e.g. 15,6x16,15 (6x16: 6 stages of 16); default: as "
+     "even as they go, the ends one less",
+     DL_TEXT(PLAN(stage_layers))},
     {"overlap-grad-reduce", 0, "0|1", "Plan: framework settings",
      "reduce gradients behind the backward pass (1) or after it (0); default: as the framework's "
      "release does",
@@ -193,6 +197,10 @@ const struct dl_option dl_input_options[] = {
      "ranks, or each token once to every node of its experts (DeepEP, HybridEP); default: as the "
      "framework's release does",
      DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
+    {"packed-length", 0, "N", "Plan: framework settings",
+     "mean length of a document [tokens] in packed sequences, whose attention stays inside "
+     "documents; default: one document fills a sequence",
+     DL_NUMBER(PLAN(packed_length_tokens), .min = 1, .max = 1e9)},
     {"lora-rank", 0, "N", "Plan: precision and optimizer",
      "fine-tuning: train an adapter of rank N for each linear layer, freeze all other weights",
      DL_INTEGER(PLAN(lora.rank), .min = 1, .max = 65536)},
