@@ -350,7 +350,7 @@ const struct dl_causes *dl_compare_causes(const struct dl_shortfall *r, struct d
 const char *dl_causes_text(const struct dl_causes *causes, struct dl_arena *arena) {
     const struct dl_cause *first = &causes->list[0];
     const char *text =
-        dl_arena_printf(arena, "%s (%.0f %%)", first->text, 100 * first->probability);
+        dl_arena_printf(arena, "%s (%.0f %%)", first->text, 100 * first->probability_frac);
     for (int i = 1; i < causes->count; i++)
         text = dl_arena_printf(arena, "%s%s%s (%.0f %%)", text, i == 1 ? "; or " : ", ",
                                causes->list[i].name, 100 * causes->list[i].probability_frac);
