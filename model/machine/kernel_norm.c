@@ -15,8 +15,8 @@ bool dl_batchnorm_by_channel(const struct dl_device *device, const struct dl_ker
  *
  * F-BATCHNORM-NHWC: its persistent kernels of 16-bit tensors in NHWC keep a group of channels on
  * the chip and wait for all units between their sums. On an A100 they attain this share of the
- * bandwidth: 0.63 forward, 0.69 backward of a ResNet-50 step (a100-profile, a PyTorch step in one CUDA
- * graph, 53 layers). Runs on V100 show none of it; Hopper's were not separated. */
+ * bandwidth: 0.63 forward, 0.69 backward of a ResNet-50 step (a100-profile, a PyTorch step in
+ * one CUDA graph, 53 layers). Runs on V100 show none of it; Hopper's were not separated. */
 double dl_batchnorm_s(const struct dl_device *device, enum dl_precision precision,
                       const struct dl_kernel *kernel, double bytes, double bytes_s) {
     static const double UNIT_BYTES = 10.5, BACKWARD = 1.12, PERSISTENT = 0.65;
