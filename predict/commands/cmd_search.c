@@ -174,8 +174,7 @@ static enum dl_code read_deadline(const struct asked *asked, const struct dl_inp
     const double count =
         dl_run_total_of(inputs->workload, &r->fixed, &one, &inputs->length).iteration_count;
     if (!dl_known(count))
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--deadline: give the length of the run: --tokens or --epochs");
+        return dl_fail(err, DL_ERR_USAGE, "--deadline: needs --tokens or --epochs");
     if (r->iteration_limit_s <= 0 || asked->deadline_s / count < r->iteration_limit_s)
         r->iteration_limit_s = asked->deadline_s / count;
     return DL_OK;

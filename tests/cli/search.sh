@@ -157,7 +157,7 @@ check 'too little memory' 1 'no plan fits.*nearest'
 search --max-iteration 1us
 check 'no plan is that fast' 1 'no plan meets the deadline'
 search --deadline 1h
-check 'a deadline is that of a run' 2 'give the length of the run'
+check 'a deadline is that of a run' 2 'needs --tokens or --epochs'
 search --tokens 1T --deadline 1min
 check 'no plan ends the run in time' 1 'no plan meets the deadline'
 search --shard 2/2
