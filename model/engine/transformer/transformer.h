@@ -310,7 +310,7 @@ struct dl_transformer_mapping {
     double updated_elements;                           /* parameters that a rank updates */
     double buckets;                                    /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
-    /* F-OFFLOAD: update by the host's cores, copies before and after it, a rank's share of memory */
+    /* F-OFFLOAD: update by the host's cores, copies before and after it, memory of a rank */
     double host_update_s, host_copy_s, host_bytes;
     bool bound;            /* F-FW-IDEAL: cheapest way to reduce, hidden behind the next forward */
     double last_frac;      /* of the gradients: what the bound sends last at least */

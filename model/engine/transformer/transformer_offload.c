@@ -132,9 +132,8 @@ enum dl_code dl_transformer_check_host(const struct dl_transformer_parts *t, str
     for (int64_t i = 0; i < t->mapping.split.pp; i++)
         most = fmax(most, dl_transformer_stage_in_flight(&t->mapping, &t->choice, i) *
                               dl_transformer_stage_layers(t->tf, &t->mapping, i));
-    const double all =
-        devices * (t->mapping.host_bytes +
-                   most * t->micro_batch.offloaded_bytes[(int)t->choice.recompute]);
+    const double all = devices * (t->mapping.host_bytes +
+                                  most * t->micro_batch.offloaded_bytes[(int)t->choice.recompute]);
     if (all <= 0 || !(system->host.memory_bytes > 0) || all <= system->host.memory_bytes)
         return DL_OK;
     return dl_fail(err, DL_ERR_USAGE,
