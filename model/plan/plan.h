@@ -118,7 +118,8 @@ struct dl_plan {
     bool recompute_open; /* not given: the framework's default */
     struct dl_plan_recomputed recomputed;
     struct dl_plan_lora lora;
-    bool blocking_launches; /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
+    double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
+    bool blocking_launches;      /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
                                sequence */
     enum dl_schedule schedule; /* of a pipeline's micro-batches */

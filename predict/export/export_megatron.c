@@ -250,6 +250,10 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
          "tp-comm-overlap");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
+    if (plan->packed_length_tokens > 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: pretrain_gpt.py packs no sequences: leave out "
+                       "--packed-length");
     if (plan->lora.rank > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export megatron: pretrain_gpt.py has no adapters: leave out --lora-rank");

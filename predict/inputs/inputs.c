@@ -200,7 +200,7 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
 
 /* The network of the name, and as the release of each framework builds it; with one framework, the
  * latter is the network. */
-static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
+static enum dl_code read_workload(struct dl_context *context, struct dl_data *data,
                                   struct dl_inputs *out, struct dl_err *err) {
     data->training = true;
     for (int i = 0; i < out->framework_count; i++) {
@@ -217,6 +217,18 @@ static enum dl_code load_workload(struct dl_context *context, struct dl_data *da
         return DL_OK;
     }
     return dl_data_workload(data, out->words.workload, context->arena, &out->workload, err);
+}
+
+static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
+                                  struct dl_inputs *out, struct dl_err *err) {
+    const double document = out->plan.packed_length_tokens;
+    DL_TRY(read_workload(context, data, out, err));
+    if (!(document > 0)) return DL_OK;
+    for (int i = 0; i < out->framework_count; i++)
+        if (out->own_workloads[i] != NULL)
+            DL_TRY(dl_workload_packed(out->own_workloads[i], document, context->arena,
+                                      &out->own_workloads[i], err));
+    return dl_workload_packed(out->workload, document, context->arena, &out->workload, err);
 }
 
 const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,

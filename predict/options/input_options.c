@@ -197,6 +197,10 @@ const struct dl_option dl_input_options[] = {
      "ranks, or each token once to every node of its experts (DeepEP, HybridEP); default: as the "
      "framework's release does",
      DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
+    {"packed-length", 0, "N", "Plan: framework settings",
+     "mean length of a document [tokens] in packed sequences, whose attention stays inside "
+     "documents; default: one document fills a sequence",
+     DL_NUMBER(PLAN(packed_length_tokens), .min = 1, .max = 1e9)},
     {"lora-rank", 0, "N", "Plan: precision and optimizer",
      "fine-tuning: train an adapter of rank N for each linear layer, freeze all other weights",
      DL_INTEGER(PLAN(lora.rank), .min = 1, .max = 65536)},

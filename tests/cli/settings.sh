@@ -148,6 +148,23 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     run predict --system dgx-b200 $lora --lora-rank 16 --export megatron
     check 'a script of pretraining has no adapters' 2 'lora'
 }
+# Documents of 2048 tokens in sequences of 8192 (F-PACKED): attention as in 4 times as many sequences of 2048, everything else as before. Causal pairs of a token: (d + 1)/2.
+# shellcheck disable=SC2086
+{
+    packed='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 1 --tp 4 --sequence-parallel --pp 1 --micro-batch 1 --precision bf16 --zero 1 --recompute none'
+    whole=$(field compute_s $packed --global-batch 8) docs=$(field compute_s $packed --global-batch 8 --packed-length 2048)
+    # model flop of a sample: 6 for each parameter that multiplies and token, 12 * layers * hidden for each pair of tokens
+    flop() { "$DLMODEL" predict $packed --global-batch 8 "$@" --json 2> /dev/null | awk '/"(model_flop_per_s_per_device|throughput_samples_per_s)"/ { gsub(/[",]/, ""); v[$1] = $2 } END { printf "%.9g", v["model_flop_per_s_per_device:"] * 8 / v["throughput_samples_per_s:"] }'; }
+    saved=$(awk "BEGIN { print $(flop) - $(flop --packed-length 2048) }")
+    holds 'model flop by hand' "$saved / (12 * 32 * 4096 * 8192 * (8192 - 2048) / 2) > 0.9999 && $saved / (12 * 32 * 4096 * 8192 * (8192 - 2048) / 2) < 1.0001"
+    holds 'shorter attention' "$docs < $whole && $docs > $whole - 1.6 * $saved / 600e12"
+    holds 'documents as long as the sequence' "$(field compute_s $packed --global-batch 8 --packed-length 8192) == $whole"
+    run predict --workload resnet50 --packed-length 100
+    check 'no attention' 2 'packed-length: resnet50 has no attention'
+    printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,global_batch,micro_batch,tp,pp,metric,value,unit,recompute,zero,sequence_parallel,packed_length\na,x,dgx-h100,megatron-core,llama3_8b,bf16,1,8,8,1,4,1,iteration,1,s,none,1,1,2048\n' > "$SCRATCH/packed.csv"
+    column=$("$DLMODEL" compare "$SCRATCH/packed.csv" --rows --json 2> /dev/null | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | head -n 1)
+    holds 'the column is the option' "\"$column\" == \"$(field iteration_s $packed --global-batch 8 --packed-length 2048)\""
+}
 # Stages as listed (F-STAGE-LAYERS): 8 equal ones are the default's; one of 5 layers instead of 4 on the first of 8 stages, which holds all 8 micro-batches, keeps 5/4 of the activations.
 # shellcheck disable=SC2086
 {
