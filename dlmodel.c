@@ -61,7 +61,7 @@ static const struct dl_schema *const schemas[] = {&dl_site_schema, &dl_run_schem
 enum { COLOR_AUTO, COLOR_ALWAYS };
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 struct globals {
-    bool quiet, verbose, version, help;
+    bool quiet, verbose, version, help, help_all;
     int color;
     const char *data;
 };
@@ -70,7 +70,7 @@ struct globals {
 static const struct dl_option global_options[] = {
     {"quiet", 'q', NULL, "Global", "print errors only on stderr",
      DL_FLAG_OF(GLOBAL(quiet), .repeatable = true)},
-    {"verbose", 'v', NULL, "Global", "also print which files were read",
+    {"verbose", 'v', NULL, "Global", "also print all notes and which files were read",
      DL_FLAG_OF(GLOBAL(verbose), .repeatable = true)},
     {"color", 0, "auto|always|never", "Global",
      "colour on the terminal; default auto, which honours NO_COLOR",
@@ -79,6 +79,8 @@ static const struct dl_option global_options[] = {
     {"version", 0, NULL, "Global", "print the version; with -v also the compiled-in features",
      DL_FLAG(GLOBAL(version))},
     {"help", 'h', NULL, "Global", "list the commands", DL_FLAG(GLOBAL(help))},
+    {"help-all", 0, NULL, "Global", "help of a command with every option",
+     DL_FLAG(GLOBAL(help_all))},
     {.name = NULL},
 };
 
@@ -135,6 +137,12 @@ static enum dl_code write_part(const struct dl_options *options, const char *tex
     return dl_file_end(&part_file, err);
 }
 
+/* Messages on an answer follow it, the most important ones first; without -v only a few. */
+enum { HELD_NOTES = 256, SHOWN_NOTES = 3 };
+static const char *held_notes[HELD_NOTES];
+static int held_count;
+static bool hold_notes;
+
 static void write_note(const struct dl_context *context, const char *format, ...) {
     if (context->verbosity < 0) return;
     char text[4096];
@@ -143,7 +151,32 @@ static void write_note(const struct dl_context *context, const char *format, ...
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     dl_text_printable(text, "\n\t");
-    fprintf(stderr, "%s\n", text);
+    if (hold_notes && held_count < HELD_NOTES)
+        held_notes[held_count++] = dl_arena_strdup(&arena, text);
+    else
+        fprintf(stderr, "%s\n", text);
+}
+
+/* 0: the plan may not run; 1: the answer may be wrong; 2: what it assumes or leaves out. */
+static int rank_of_note(const char *text) {
+    static const char *const grave[] = {"does not fit", "out of memory", "memory is tight"};
+    for (size_t i = 0; i < sizeof grave / sizeof grave[0]; i++) {
+        if (strstr(text, grave[i]) != NULL) return 0;
+    }
+    return strncmp(text, "warning:", 8) == 0 ? 1 : 2;
+}
+
+static void show_notes(int verbosity) {
+    const int most = verbosity > 0 || held_count == SHOWN_NOTES + 1 ? held_count : SHOWN_NOTES;
+    int shown = 0;
+    for (int rank = 0; rank < 3; rank++) {
+        for (int i = 0; i < held_count; i++) {
+            if (rank_of_note(held_notes[i]) != rank || shown == most) continue;
+            fprintf(stderr, "%s\n", held_notes[i]);
+            shown++;
+        }
+    }
+    if (shown < held_count) fprintf(stderr, "%d more notes (-v)\n", held_count - shown);
 }
 
 static bool is_directory(const char *path) {
@@ -286,6 +319,12 @@ static int count_globals(int argc, char **argv) {
     return count < argc ? count : argc;
 }
 
+static const struct dl_option *all_option(void) {
+    const struct dl_option *o = global_options;
+    while (strcmp(o->name, "help-all") != 0) o++;
+    return o;
+}
+
 static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, const char **who,
                              struct dl_err *err) {
     static const struct dl_option *const tables[] = {global_options, NULL};
@@ -302,17 +341,20 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     struct globals globals;
     DL_TRY(read_globals(context, &before, &after, &globals, err));
     if (globals.version) return print_version(context, err);
-    if (command == NULL || globals.help) {
+    const bool help = globals.help || (globals.help_all && command != &dl_cmd_help);
+    if (command == NULL || help) {
         struct dl_options about = {.positional_count = 0};
         if (command != NULL) about.positional[about.positional_count++] = command->name;
+        if (globals.help_all) about.given[about.given_count++].option = all_option();
         DL_TRY(dl_cmd_help.run(context, &about, err));
-        return globals.help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
+        return help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
     }
     if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
     find_scripts(context);
     dl_arena_reserve(context->arena, PREDICTION_BYTES);
     dl_workload_files_allow(&workload_files, context);
     DL_TRY(dl_plan_file_apply(context, command, &after, err));
+    hold_notes = command->few_notes;
     return command->run(context, &after, err);
 }
 
@@ -372,6 +414,7 @@ int main(int argc, char **argv) {
     struct call call = {&context, argc > 0 ? argc - 1 : 0, argv + 1, &who};
     enum dl_code code = dl_guarded(dispatch_call, &call, &err);
     if (part_open) dl_file_abandon(&part_file); /* a result that is not whole */
+    show_notes(context.verbosity);
     /* regardless of the outcome */
     if (code != DL_OK && err.message[0] != 0) {
         char text[2048];

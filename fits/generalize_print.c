@@ -109,6 +109,7 @@ static void comparison_of(const struct dl_generalized *g,
         *c = (struct dl_compared){
             .id = row->id,
             .source = g->groups[g->group_of[i]],
+            .unit = "s",
             .system = row->system,
             .framework = row->framework,
             .workload = row->workload,
@@ -180,12 +181,13 @@ static void fill_groups(const struct report *r, bool people, struct dl_table *ta
         const struct group_columns facts = {.group = people ? brief(table->arena, name) : name,
                                             .rows = s->rows,
                                             .skipped = s->skipped,
-                                            .mape_pct = s->mape_pct,
-                                            .median_ape_pct = s->median_ape_pct,
-                                            .p90_ape_pct = s->p90_ape_pct,
-                                            .max_ape_pct = s->max_ape_pct,
-                                            .bias_pct = s->bias_pct,
-                                            .in_sample_mape_pct = r->in_sample_list[i].mape_pct,
+                                            .mape_pct = s->time_mape_pct,
+                                            .median_ape_pct = s->time_median_ape_pct,
+                                            .p90_ape_pct = s->time_p90_ape_pct,
+                                            .max_ape_pct = s->time_max_ape_pct,
+                                            .bias_pct = s->time_bias_pct,
+                                            .in_sample_mape_pct =
+                                                r->in_sample_list[i].time_mape_pct,
                                             .coverage_pct = s->inside_pct,
                                             .interval_ratio_median = s->interval_ratio_median};
         dl_list_add(table, columns, &facts);

@@ -1,9 +1,9 @@
 # error.gp - how far are predictions from measurements, and to which side?
 # Columns: 1 group, 2 label, 3 offset from the middle of the group, 4 error, 5 its mean in the group, 6 first quartile, 7 median,
-# 8 third quartile, 11 unit; 4 to 8 in %: 100 (predicted - measured) / measured. Groups from top to bottom, best first.
-# Also set: times and rates (how many runs were measured as one or the other). Written to standard output.
+# 8 third quartile; 4 to 8 in %: 100 (predicted - measured) / measured of the time, positive: predicted too slow. Groups from top to
+# bottom, best first. Written to standard output.
 
-set xlabel 'signed error of the prediction (%)'
+set xlabel 'error of the predicted time (%; right: predicted too slow)'
 stats data using 4 nooutput
 far = (STATS_max > 0 ? STATS_max : 0) + 0.02 * (STATS_max - STATS_min)
 near = (STATS_min < 0 ? STATS_min : 0) - 0.02 * (STATS_max - STATS_min)
@@ -28,8 +28,6 @@ set key horizontal maxrows (narrow ? 6 : 2)
 set arrow from 0, graph 0 to 0, graph 1 nohead back linecolor rgb (text ? black : 0x777777) linewidth 1
 set offsets graph 0.02, graph 0.02, 0, 0
 half = 0.38
-as_rate(v) = (strcol(11) eq 's' ? NaN : v)
-as_time(v) = (strcol(11) eq 's' ? v : NaN)
 
 if (text) {
     plot data using 4:1 with points pointtype 1 title 'one run', \
@@ -46,10 +44,7 @@ if (text) {
     set label 201 'mean' at graph 1, first 0.05 right offset 11,(many ? 0 : 0.6) font small
     written(v) = (abs(v) < 0.5 ? '0' : sprintf('%+.0f', v))
     set xrange [near : far]
-    plot data using (as_rate($4)):($1+$3) with points linecolor rgb 0x600072B2 pointtype 6 pointsize 0.6 \
-             title (rates ? 'a run, samples/s (right: predicted too fast)' : ''), \
-         data using (as_time($4)):($1+$3) with points linecolor rgb 0x60B8500A pointtype 8 pointsize 0.7 \
-             title (times ? 'a run, time (right: predicted too slow)' : ''), \
+    plot data using 4:($1+$3) with points linecolor rgb 0x600072B2 pointtype 6 pointsize 0.6 title 'a run', \
          for [g=1:groups] data index g-1 using 7:1:6:8:($1-half):($1+half) every ::0::0 with boxxyerror \
              fillstyle empty border linecolor rgb black linecolor rgb black dashtype 1 linewidth 1 title (g == 1 ? 'middle 50 %' : ''), \
          for [g=1:groups] data index g-1 using 7:($1-1.25*half):(0):(2.5*half) every ::0::0 with vectors nohead linecolor rgb 'white' \

@@ -22,6 +22,8 @@ static const struct dl_option slurm_options[] = {
     {"nodes", 'n', "LIST", "Runs",
      "node counts, e.g. 16 or 1,2,4 or 1-16*2, one job per count; default 1",
      DL_TEXT(CHOICE(nodes))},
+    {"gpus", 0, "N", "Runs", "devices of one job, instead of --nodes",
+     DL_INTEGER(CHOICE(gpus), .min = 1, .max = 1000000000)},
     {"devices-per-node", 'g', "N", "Runs",
      "training devices per node; default: all that the site file lists",
      DL_INTEGER(CHOICE(run.devices_per_node), .min = 1, .max = 1024)},
@@ -81,6 +83,9 @@ static const struct dl_option slurm_options[] = {
      "site file (fields: dlmodel schema site); default $DLMODEL_SITE, else\n"
      "~/.config/dlmodel/site.json",
      NULL},
+    {"system", 's', "NAME|FILE", "Cluster",
+     "system of the nodes, recorded with each run; default: that of the site",
+     DL_TEXT(CHOICE(site.system))},
     {"partition", 0, "NAME", "Cluster", "partition of the jobs; default: that of the site",
      DL_TEXT(CHOICE(site.partition))},
     {"account", 0, "NAME", "Cluster", "account of the jobs; default: that of the site",
@@ -192,6 +197,9 @@ const struct dl_command dl_cmd_slurm = {
     .examples = examples,
     .words = "script submit status collect",
     .options = tables,
+    .common = "framework workload nodes gpus devices-per-node batch-per-device global-batch "
+              "precision optimizer repeat steps site system partition account time dir dry-run "
+              "json output help",
     .exit_notes = "6: Slurm refused a request or did not answer; collect still writes the contents "
                   "of the logs",
     .run = run,

@@ -5,7 +5,7 @@ absolute = $(call quoted,$(abspath $(BUILD)/$(1)))
 
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
-.PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov counts-accept \
+.PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net gpu-kit validate-gpu valgrind format lint cov counts-accept \
   mcdc mutate fuzz golden-accept accuracy generalize formulas fuzz-programs slurm-faults
 # Two fuzzers compare with jansson, which nothing else uses.
 HAVE_JANSSON := $(shell $(PKG_CONFIG) --exists jansson 2>/dev/null && echo 1)
@@ -139,8 +139,11 @@ validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network a
 	$(Q)mkdir -p $(BUILD)/net; SCRATCH=$(call absolute,net) sh tests/net/record.sh $(BUILD) > $(BUILD)/net/samples
 	$(Q)DL_NET_SAMPLES=$(BUILD)/net/samples $(BUILD)/tests/unit/test_network
 
-validate-gpu: all ## on a machine with a GPU and PyTorch: calibration, its rates and predictions against PyTorch (half an hour)
-	$(Q)$(PYTHON) tests/gpu/validate.py --dlmodel $(call absolute,dlmodel) --out $(BUILD)/gpu
+gpu-kit: all ## a folder that measures a GPU where there is neither a network nor packages: build/gpu-kit, CONTRIBUTING.md
+	$(Q)BUILD=$(BUILD) sh tools/gpu_kit
+
+validate-gpu: gpu-kit ## on a machine with a GPU and PyTorch: profile, runs and kernels, compared with predictions (8 minutes)
+	$(Q)$(PYTHON) $(BUILD)/gpu-kit/run.py --out $(BUILD)/gpu
 
 accuracy: all formulas ## write what is generated in README.md and docs/: errors, sample outputs, index of formulas
 	$(Q)sh tools/cpu_accuracy.sh $(BUILD)/dlmodel

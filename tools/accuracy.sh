@@ -28,8 +28,8 @@ rows() {
         NR == 1 { head($0); next }
         { csv($0); if (value("by") == "system") next
           name = value("group") == "all-by-source" ? "macro-average over sources" : value("group")
-          printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", name, value("rows"), value("skipped"), number(value("mape_pct")),
-              number(value("median_ape_pct")), number(value("p90_ape_pct")), number(value("max_ape_pct")), number(value("bias_pct")) }' "$1"
+          printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", name, value("rows"), value("skipped"), number(value("time_mape_pct")),
+              number(value("time_median_ape_pct")), number(value("time_p90_ape_pct")), number(value("time_max_ape_pct")), number(value("time_bias_pct")) }' "$1"
 }
 rows "$work/runs" | block docs/accuracy.md runs
 rows "$work/anchored" | block docs/accuracy.md anchored
@@ -51,7 +51,7 @@ in_sample() { # in_sample FILE MEAN-COLUMN: what both tables must agree on
           if (value("group") != "all-by-source" && value("group") != "macro-average") print value("group"), value("rows"), number(value(mean)) }' "$1" | LC_ALL=C sort
 }
 if [ "$mode" = check ]; then
-    in_sample "$work/runs" mape_pct > "$work/now"
+    in_sample "$work/runs" time_mape_pct > "$work/now"
     in_sample docs/generalize/source.csv in_sample_mape_pct > "$work/then"
     if diff "$work/now" "$work/then" > "$work/diff"; then
         echo 'ok docs/generalize: rows and in-sample errors are those of this version'
@@ -199,7 +199,7 @@ left_out() { # left_out FILE: rows, macro-average, worst group
         value("group") != "all" { groups++ }' docs/generalize/source.csv
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0) }
         value("by") == "source" { groups++ }
-        value("group") == "all-by-source" { printf "| the same | in-sample | %d | %d | %.1f %% | %.0f %% |\n", groups, value("rows"), value("mape_pct"), value("coverage_pct") }' "$work/runs"
+        value("group") == "all-by-source" { printf "| the same | in-sample | %d | %d | %.1f %% | %.0f %% |\n", groups, value("rows"), value("time_mape_pct"), value("coverage_pct") }' "$work/runs"
 } | block README.md accuracy
 {
     printf '| predicted | how it was met | cases | mean error | worst group |\n|---|---|---|---|---|\n'

@@ -50,7 +50,7 @@ rows() {
             }
         }'
 }
-mean() { sed -n "s/^Mean absolute error over/- One and two tasks, $1: mean absolute error over/p"; }
+mean() { sed -n "s/^Mean absolute time error over/- One and two tasks, $1: mean absolute error over/p"; }
 {
     every --markdown 2> /dev/null | rows
     echo

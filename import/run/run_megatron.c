@@ -69,9 +69,39 @@ static enum dl_code add_degrees(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
+static bool whole(double layers) { return layers >= 0 && layers == floor(layers); }
+
+/* Layers of the stages where the script says them, or counts the embedding and the loss as layers.
+ */
+static void add_stage_layers(struct dl_megatron_reader *r, double first, double last) {
+    const bool embedding = dl_arguments_flag(r->a, "account_for_embedding_in_pipeline_split"),
+               loss = dl_arguments_flag(r->a, "account_for_loss_in_pipeline_split"),
+               listed = dl_known(first) || dl_known(last);
+    if (r->pp <= 1 || !dl_known(r->layers) || !(listed || embedding || loss)) return;
+    const double counted = r->layers + embedding + loss, known = dl_known(first) + dl_known(last);
+    if (!listed) {
+        first = counted / r->pp - embedding;
+        last = counted / r->pp - loss;
+    }
+    const double between = r->pp - (listed ? known : 2),
+                 rest = r->layers - (dl_known(first) ? first : 0) - (dl_known(last) ? last : 0),
+                 each = between > 0 ? rest / between : 0;
+    if (!dl_known(first)) first = each;
+    if (!dl_known(last)) last = each;
+    if (!whole(each) || !whole(first) || !whole(last) || (between <= 0 && rest > 0)) {
+        dl_arguments_note(r->a, "stages: %.0f layers do not divide into %.0f stages as given",
+                          r->layers, r->pp);
+        return;
+    }
+    if (r->pp > 2)
+        dl_plan_words_add(r->out, "stage-layers", "%.0f,%.0fx%.0f,%.0f", first, r->pp - 2, each,
+                          last);
+    else
+        dl_plan_words_add(r->out, "stage-layers", "%.0f,%.0f", first, last);
+}
+
 static enum dl_code read_stages(struct dl_megatron_reader *r) {
     double v = 0, each = 0, first = NAN, last = NAN;
-    const double most = ceil(r->layers / r->pp), missing = most * r->pp - r->layers;
     DL_TRY(dl_megatron_number(
         r, "num_virtual_stages_per_pipeline_rank|virtual_pipeline_model_parallel_size", &v));
     DL_TRY(dl_megatron_number(r, "num_layers_per_virtual_pipeline_stage", &each));
@@ -87,14 +117,7 @@ static enum dl_code read_stages(struct dl_megatron_reader *r) {
         r, "decoder_first_pipeline_num_layers|num_layers_in_first_pipeline_stage", &first));
     DL_TRY(dl_megatron_number(
         r, "decoder_last_pipeline_num_layers|num_layers_in_last_pipeline_stage", &last));
-    /* F-TRANSFORMER-STAGES gives the ends one layer less */
-    const bool first_fits = !dl_known(first) || first == most - (missing >= 2 ? 1 : 0),
-               last_fits = !dl_known(last) || last == most - (missing >= 1 ? 1 : 0);
-    if (!(first_fits && last_fits) && r->pp > 1)
-        dl_arguments_note(r->a,
-                          "stages: %.0f layers of the first and %.0f of the last stage are "
-                          "predicted as equal stages, the ends at most one layer less",
-                          dl_known(first) ? first : most, dl_known(last) ? last : most);
+    add_stage_layers(r, first, last);
     return DL_OK;
 }
 

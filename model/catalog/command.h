@@ -55,9 +55,14 @@ struct dl_command {
     /* command lines that run as printed, NULL-terminated; at least two */
     const char *const *examples;
     const struct dl_option *const *options; /* tables */
+    /* names of the options that --help explains, between spaces; --help-all explains all. NULL: it
+     * has few options */
+    const char *common;
+    const char *instead; /* which other command answers which related question; NULL: none */
     /* values of its first argument, for completion: "scaling efficiency"; NULL: a file, or none */
     const char *words;
     const char *exit_notes; /* meaning of exit status 1; NULL: the common one */
+    bool few_notes;         /* of more than three notes the program shows the first, and -v all */
     /* Returns DL_OK, or the code with *err filled. */
     enum dl_code (*run)(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err);

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/core/figure.h"
 #include "model/core/text.h"
-
-enum { CELL_TEXT = 400 }; /* bytes for a number in text: 1e308 without exponent fits */
 
 void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct dl_column *columns,
                    int column_count) {
@@ -49,32 +48,6 @@ static const union dl_cell *cell_at(const struct dl_table *table, int row, int c
     return &table->cells[(size_t)row * (size_t)table->column_count + (size_t)column];
 }
 
-/* `digits` significant digits without an exponent: 12346, 12.3, 0.00123. Beyond 1e15 or below 1e-6
- * with one. */
-static void number_text(double value, int digits, char *out) {
-    char rounded[64];
-    double size;
-
-    if (isinf(value)) {
-        snprintf(out, CELL_TEXT, "%sinf", value < 0 ? "-" : "");
-        return;
-    }
-    if (value == 0) {
-        snprintf(out, CELL_TEXT, "0");
-        return;
-    }
-    if (digits > 17) digits = 17;
-    /* 9.996 is 10.0 with three digits */
-    snprintf(rounded, sizeof rounded, "%.*e", digits - 1, value);
-    size = fabs(value);
-    if (size >= 1e15 || size < 1e-6) {
-        snprintf(out, CELL_TEXT, "%.*g", digits, value);
-        return;
-    }
-    const long exponent = strtol(strchr(rounded, 'e') + 1, NULL, 10);
-    snprintf(out, CELL_TEXT, "%.*f", digits - 1 > exponent ? digits - 1 - (int)exponent : 0, value);
-}
-
 /* The cell as text for people: in `out`, or the cell's own string. */
 static const char *cell_text(const struct dl_column *column, const union dl_cell *cell, char *out) {
     const double scale = column->scale != 0 ? column->scale : 1;
@@ -83,15 +56,14 @@ static const char *cell_text(const struct dl_column *column, const union dl_cell
     case DL_COLUMN_STRING: return cell->string != NULL ? cell->string : "-";
     case DL_COLUMN_NUMBER:
         if (isnan(cell->number)) return "-";
-        number_text(cell->number / scale, column->digits > 0 ? column->digits : 3, out);
+        dl_figure(cell->number / scale, column->digits > 0 ? column->digits : 3, out);
         return out;
     case DL_COLUMN_INTEGER:
         if (cell->integer == DL_ABSENT) return "-";
         if (scale != 1)
-            number_text((double)cell->integer / scale, column->digits > 0 ? column->digits : 3,
-                        out);
+            dl_figure((double)cell->integer / scale, column->digits > 0 ? column->digits : 3, out);
         else
-            snprintf(out, CELL_TEXT, "%" PRId64, cell->integer);
+            dl_figure_whole(cell->integer, out);
         return out;
     case DL_COLUMN_BOOL: return cell->boolean ? "yes" : "no";
     }
@@ -100,7 +72,7 @@ static const char *cell_text(const struct dl_column *column, const union dl_cell
 
 const char *dl_table_cell_text(const struct dl_table *table, int row, int column,
                                struct dl_arena *arena) {
-    char buffer[CELL_TEXT];
+    char buffer[DL_FIGURE_TEXT];
 
     return dl_arena_strdup(arena,
                            cell_text(&table->columns[column], cell_at(table, row, column), buffer));
@@ -141,7 +113,7 @@ static void unit_text(const struct dl_column *column, char *out, size_t out_size
 /* 0 for a column that text does not show. */
 static size_t column_width(const struct dl_table *table, int c, bool *any_unit) {
     const struct dl_column *column = &table->columns[c];
-    char buffer[CELL_TEXT];
+    char buffer[DL_FIGURE_TEXT];
     size_t width, have;
 
     if (column->heading == NULL) return 0;
@@ -165,7 +137,7 @@ static void put_line(struct dl_text *t, const struct dl_table *table, const size
 
     for (int c = 0; c < table->column_count; c++) {
         const struct dl_column *column = &table->columns[c];
-        char buffer[CELL_TEXT];
+        char buffer[DL_FIGURE_TEXT];
         const char *text = buffer;
 
         if (widths[c] == 0) continue;

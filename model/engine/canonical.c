@@ -37,8 +37,9 @@ static bool stack_serves(const struct dl_workload *workload, const struct dl_fra
     double micro_samples;
     dl_transformer_choice_of(plan, &choice, &micro_samples);
     const double m = choice.micro_batches;
-    return dl_transformer_takes_parts(workload->transformer_layers, plan->pp,
-                                      choice.virtual_stages) &&
+    return (plan->stage_layers != NULL ||
+            dl_transformer_takes_parts(workload->transformer_layers, plan->pp,
+                                       choice.virtual_stages)) &&
            fabs(m - round(m)) < 1e-6;
 }
 

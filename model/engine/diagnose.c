@@ -86,9 +86,11 @@ static void warn_of_evidence(const struct dl_diagnosis *d, struct dl_prediction 
                  outside_s = d->evidence->outside_s;
     if (outside_s > 0.05 * passes_s) {
         warn(p,
-             dl_arena_printf(d->arena,
-                             "%.0f %% of the layers' time lies outside the kernel samples of %s",
-                             100 * outside_s / passes_s, system->device->name),
+             dl_arena_printf(
+                 d->arena,
+                 "%.0f %% of the layer time is extrapolated beyond the kernels measured on "
+                 "%s (covered by the interval)",
+                 100 * outside_s / passes_s, system->device->name),
              true);
     }
     if (plan->nodes > 1 && system->has_inter && system->inter.assumed) {

@@ -4,6 +4,7 @@
 
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
+#include "model/framework/facts.h"
 #include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/explain_overhead.h"
@@ -177,11 +178,21 @@ static void put_activations(struct sink *s, const struct dl_memory *m) {
             ? 0
             : dl_rounding_bytes(workload, s->parts->framework, plan->precision,
                                 plan->batch_per_device_samples);
+    const struct dl_kernel_facts facts =
+        dl_plan_facts(s->parts->framework, s->parts->system->device, plan);
+    const double composed_bytes =
+        plan->recompute != DL_RECOMPUTE_NONE
+            ? 0
+            : plan->batch_per_device_samples * dl_memory_composed_bytes(workload, &facts);
     put_plain(s, "activations", "memory", "F-MEM-ACTIVATIONS",
               dl_arena_printf(arena, "%.0f elements per sample x %g B x %g samples, and masks",
                               workload->activation_elements_per_sample,
                               dl_precision_bytes(plan->precision), plan->batch_per_device_samples),
-              "workload file", m->activations_bytes - rounding_bytes);
+              "workload file", m->activations_bytes - rounding_bytes - composed_bytes);
+    if (composed_bytes > 0)
+        put_plain(s, "composed kernels", "memory", "F-MEM-COMPOSED",
+                  "what GELU, layer norms and softmax keep between their kernels",
+                  "kernels-of-frameworks", composed_bytes);
     put_plain(s, "rounding", "memory", "F-MEM-ROUNDING",
               "each saved tensor rounded up to the allocator's blocks", "framework's allocator",
               rounding_bytes);

@@ -93,13 +93,42 @@ double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_pr
     return bytes;
 }
 
+/* Counted in TensorFlow's graph of a BERT layer by tools/count_kept.py: GELU keeps its input, tanh
+ * and 1 + tanh in fp32 and half of its input in the type of the plan; a layer norm its input and
+ * the scale over the deviation, a softmax its output, in fp32 each. A fused kernel keeps one tensor
+ * in the type of the plan. */
+double dl_memory_composed_layer_bytes(const struct dl_layer *layer,
+                                      const struct dl_kernel_facts *facts) {
+    const double n = dl_shape_elements(&layer->out), width = dl_precision_bytes(facts->precision);
+    if (layer->kind == &dl_layer_gelu && facts->gelu == DL_GELU_COMPOSED) return 12 * n;
+    if (layer->kind == &dl_layer_layernorm && facts->layernorm == DL_LAYERNORM_COMPOSED)
+        return (8 - width) * n;
+    const bool scores = facts->attention == DL_ATTENTION_OPEN
+                            ? !layer->attention.flash
+                            : facts->attention != DL_ATTENTION_FLASH;
+    if (layer->kind == &dl_layer_attention && facts->softmax == DL_SOFTMAX_COMPOSED && scores)
+        return (4 - width) * layer->attention.heads * layer->out.size[DL_DIMS - 1] *
+               layer->requested.tokens;
+    return 0;
+}
+
+double dl_memory_composed_bytes(const struct dl_workload *workload,
+                                const struct dl_kernel_facts *facts) {
+    double bytes = 0;
+    for (int i = 0; i < workload->layer_count; i++)
+        bytes += dl_memory_composed_layer_bytes(&workload->layers[i], facts);
+    return bytes;
+}
+
 void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
                        const struct dl_framework *framework, const struct dl_plan *plan,
                        double batch, struct dl_memory *out, const char **unknown) {
     const struct dl_device *device = system->device;
-    const double per_sample = dl_memory_activation_bytes(
-        workload, plan->precision, plan->recompute,
-        dl_framework_attention(framework, device, plan->precision, plan->attention));
+    const struct dl_kernel_facts facts = dl_plan_facts(framework, device, plan);
+    double per_sample =
+        dl_memory_activation_bytes(workload, plan->precision, plan->recompute, facts.attention);
+    if (plan->recompute == DL_RECOMPUTE_NONE)
+        per_sample += dl_memory_composed_bytes(workload, &facts);
     out->weights_bytes =
         workload->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights) +
         4 * workload->buffer_elements;

@@ -4,6 +4,7 @@
 
 #include "model/engine/predict.h"
 #include "model/framework/workspace.h"
+#include "model/workload/kernel_facts.h"
 
 /* Bytes per parameter of weights (in fp32 and tf32 4; below, 2 of the 16-bit copy that kernels
  * read, also in 8-bit and narrower training, and 4 of the fp32 master, which pure fp16 never has),
@@ -34,6 +35,14 @@ void dl_memory_recompute(const struct dl_workload *workload, enum dl_precision p
  * repeated block only once what follows the blocks is freed. */
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,
                                   enum dl_recompute recompute, enum dl_attention_kernel attention);
+
+/* F-MEM-COMPOSED: bytes kept for one sample beyond dl_memory_layer_bytes where operations are
+ * composed of several kernels (`facts`, of the compiled plan) and nothing is recomputed; of a layer
+ * and of all. */
+double dl_memory_composed_layer_bytes(const struct dl_layer *layer,
+                                      const struct dl_kernel_facts *facts);
+double dl_memory_composed_bytes(const struct dl_workload *workload,
+                                const struct dl_kernel_facts *facts);
 
 /* Memory for data parallelism at `batch` samples per device; parts that are unknown count 0 and
  * are listed in *unknown (words for the warning, NULL when all are known). */

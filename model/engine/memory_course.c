@@ -85,19 +85,20 @@ void dl_memory_course_of_stages(const struct dl_pipeline_passes *passes,
 struct device {
     const struct dl_prediction_inputs *parts;
     double samples;
-    enum dl_attention_kernel attention;
+    struct dl_kernel_facts facts;
     struct dl_recomputed full; /* of full recomputation, else 0 */
     int first_block;           /* its first layer; the number of layers if there is none */
 };
 
 static double kept_bytes(const struct device *d, const struct dl_layer *layer) {
     const struct dl_plan *plan = d->parts->plan;
-    double bytes =
-        d->samples * dl_memory_layer_bytes(layer, plan->precision, plan->recompute, d->attention);
+    double bytes = d->samples * dl_memory_layer_bytes(layer, plan->precision, plan->recompute,
+                                                      d->facts.attention);
     if (plan->recompute == DL_RECOMPUTE_FULL && dl_memory_is_repeated(layer))
         bytes = d->samples * d->full.inputs_bytes / d->full.repeated;
     if (plan->recompute == DL_RECOMPUTE_NONE)
-        bytes += dl_rounding_layer_bytes(layer, d->parts->framework, plan->precision, d->samples);
+        bytes += d->samples * dl_memory_composed_layer_bytes(layer, &d->facts) +
+                 dl_rounding_layer_bytes(layer, d->parts->framework, plan->precision, d->samples);
     return bytes;
 }
 
@@ -136,11 +137,10 @@ void dl_memory_course_of_layers(const struct dl_prediction_inputs *parts, double
     const int layers = workload->layer_count;
     struct device d = {.parts = parts,
                        .samples = samples,
-                       .attention = dl_framework_attention(parts->framework, parts->system->device,
-                                                           plan->precision, plan->attention),
+                       .facts = dl_plan_facts(parts->framework, parts->system->device, plan),
                        .first_block = layers};
     if (plan->recompute == DL_RECOMPUTE_FULL) {
-        dl_memory_recompute(workload, plan->precision, d.attention, &d.full);
+        dl_memory_recompute(workload, plan->precision, d.facts.attention, &d.full);
         d.first_block = 0;
         while (d.first_block < layers && !dl_memory_is_repeated(&workload->layers[d.first_block]))
             d.first_block++;

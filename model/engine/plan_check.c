@@ -194,7 +194,7 @@ enum dl_code dl_plan_check_support(const struct dl_system *system,
     const char *family = workload->family != NULL ? workload->family : "";
     const enum dl_generation generation = dl_generation_of(device->architecture);
     if (framework->trains == DL_TRAINS_TRANSFORMERS && !dl_known(workload->transformer_layers))
-        return dl_fail(err, DL_ERR_USAGE, "%s is made for language models; %s is none",
+        return dl_fail(err, DL_ERR_USAGE, "%s trains language models only, and %s is not one",
                        framework->name, workload->name);
     if (framework->last_architecture != NULL && device->kind == DL_DEVICE_GPU &&
         (generation == DL_NO_GENERATION ||
@@ -202,6 +202,10 @@ enum dl_code dl_plan_check_support(const struct dl_system *system,
         return dl_fail(err, DL_ERR_USAGE, "%s: its last release runs on GPUs up to %s; %s is %s",
                        framework->name, framework->last_architecture, device->name,
                        device->architecture != NULL ? device->architecture : "of another vendor");
+    if (framework->first_architecture != NULL && generation != DL_NO_GENERATION &&
+        generation < dl_generation_of(framework->first_architecture))
+        return dl_fail(err, DL_ERR_USAGE, "%s needs GPUs of %s or newer; %s is %s", framework->name,
+                       framework->first_architecture, device->name, device->architecture);
     if (dl_precision_is_narrow(plan->precision) && strcmp(family, "cnn") == 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--precision %s: frameworks cast linear layers, not convolutions; use bf16 "
@@ -340,13 +344,34 @@ static enum dl_code check_recomputed(const struct dl_workload *workload,
     return DL_OK;
 }
 
+/* Settings of a stack of equal layers. */
+static enum dl_code check_stacked(const struct dl_workload *workload,
+                                  const struct dl_framework *framework, const struct dl_plan *plan,
+                                  struct dl_err *err) {
+    const char *name = plan->settings.cuda_graphs == DL_GRAPHS_LAYER ? "cuda-graphs layer"
+                       : plan->settings.moe_overlap                  ? "moe-overlap"
+                       : plan->lora.rank > 0                         ? "lora-rank"
+                       : plan->stage_layers != NULL                  ? "stage-layers"
+                                                                     : NULL;
+    if (plan->stage_layers != NULL && dl_plan_stage_layers(plan->stage_layers, NULL, 0) < 1)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--stage-layers: expected layers of each stage, e.g. 15,6x16,15, got "
+                       "'%.40s'",
+                       plan->stage_layers);
+    if (name == NULL ||
+        dl_plan_canonical(workload, framework, plan).strategy->check == dl_transformer_check)
+        return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--%s: goes with a stack of equal transformer layers and whole micro-batches",
+                   name);
+}
+
 /* F-MOE-OVERLAP, F-CUDA-GRAPHS: what they do not go with. */
 static enum dl_code check_settings(const struct dl_workload *workload,
                                    const struct dl_framework *framework, const struct dl_plan *plan,
                                    struct dl_err *err) {
     const struct dl_plan_settings *s = &plan->settings;
     const bool by_layer = s->cuda_graphs == DL_GRAPHS_LAYER,
-               stack = s->moe_overlap || by_layer || plan->lora.rank > 0,
                full = plan->recompute == DL_RECOMPUTE_FULL;
     if (s->moe_overlap && experts_of(workload) <= 1)
         return dl_fail(err, DL_ERR_USAGE, "--moe-overlap: %s has no mixture of experts",
@@ -359,14 +384,7 @@ static enum dl_code check_settings(const struct dl_workload *workload,
                        "--lora-rank: frozen weights are not sharded; give --zero 0 to 2");
     if (plan->lora.targets != 0 && plan->lora.rank <= 0)
         return dl_fail(err, DL_ERR_USAGE, "--lora-targets: goes with --lora-rank");
-    if (stack &&
-        dl_plan_canonical(workload, framework, plan).strategy->check != dl_transformer_check)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--%s: goes with a stack of equal transformer layers and whole "
-                       "micro-batches",
-                       by_layer         ? "cuda-graphs layer"
-                       : s->moe_overlap ? "moe-overlap"
-                                        : "lora-rank");
+    DL_TRY(check_stacked(workload, framework, plan, err));
     if (s->cuda_graphs == DL_GRAPHS_ITERATION && takes_every_token(workload))
         return dl_fail(err, DL_ERR_USAGE,
                        "--cuda-graphs iteration: experts of %s take every token, whose number the "

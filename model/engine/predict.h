@@ -125,6 +125,9 @@ struct dl_prediction {
     double iteration_s, iteration_low_s, iteration_high_s; /* 80 % interval */
     struct dl_spread spread;
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
+    /* with an empty page cache, where the data set fits in it; 0: as all other epochs, or not
+     * computed (dl_inputs_predict) */
+    double first_epoch_iteration_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
     double straggler_s;   /* part of overhead_s: the wait for the slowest device */

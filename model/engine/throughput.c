@@ -70,7 +70,7 @@ struct dl_run_total dl_run_total_of(const struct dl_workload *workload, const st
                                     const struct dl_run_length *length) {
     const double dataset =
         plan->input.dataset_samples > 0 ? plan->input.dataset_samples : workload->epoch_samples;
-    struct dl_run_total out = {NAN, NAN, NAN, NAN};
+    struct dl_run_total out = {NAN, NAN, NAN, NAN, NAN};
     if (length->tokens > 0) out.samples = length->tokens / dl_tokens_per_sample(workload);
     if (length->epoch_count > 0) out.samples = length->epoch_count * dataset;
     if (!dl_known(out.samples)) return out;
@@ -78,6 +78,11 @@ struct dl_run_total dl_run_total_of(const struct dl_workload *workload, const st
     const double each = prediction->throughput_samples_per_s * prediction->iteration_s;
     out.iteration_count = ceil(out.samples / each * (1 - 1e-12));
     out.time_s = out.iteration_count * prediction->iteration_s;
+    if (prediction->first_epoch_iteration_s > 0 && dl_known(dataset)) {
+        const double first = fmin(out.iteration_count, ceil(dataset / each * (1 - 1e-12)));
+        out.first_epoch_s = first * prediction->first_epoch_iteration_s;
+        out.time_s += out.first_epoch_s - first * prediction->iteration_s;
+    }
     out.device_time_s = out.time_s * (double)(plan->nodes * plan->devices_per_node);
     return out;
 }

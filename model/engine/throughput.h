@@ -40,9 +40,11 @@ struct dl_run_length {
 };
 struct dl_run_total { /* NAN: not asked for, or unknown */
     double samples, iteration_count, time_s, device_time_s;
+    double first_epoch_s; /* part of time_s; NAN: as all other epochs */
 };
 /* F-RUN-LENGTH: tokens / tokens of a sample, or epochs x samples of the dataset; the last
- * iteration is a whole one. Time of training alone: no start, checkpoint, evaluation or restart.
+ * iteration is a whole one. The first epoch reads from storage what the page cache then holds.
+ * Time of training alone: no start, checkpoint, evaluation or restart.
  * devices: all that the run occupies, GPUs where they are GPUs. */
 struct dl_run_total dl_run_total_of(const struct dl_workload *workload, const struct dl_plan *plan,
                                     const struct dl_prediction *prediction,

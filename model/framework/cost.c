@@ -281,9 +281,7 @@ enum dl_code dl_cost_fill(const struct dl_cost_request *request, struct dl_arena
     const struct dl_framework *framework = request->framework;
     const struct dl_plan *plan = request->plan;
     struct dl_layer_cost *layers = out->layers;
-    struct dl_kernel_facts facts =
-        dl_framework_facts(framework, device, plan->precision, plan->attention);
-    dl_facts_compile(&facts, framework, plan->compiler);
+    struct dl_kernel_facts facts = dl_plan_facts(framework, device, plan);
     dl_facts_on_device(&facts, device);
     const bool fuses = facts.fusion != DL_FUSION_NONE;
     for (int i = 0; i < workload->layer_count; i++) {

@@ -123,6 +123,14 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
     if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;
 }
 
+struct dl_kernel_facts dl_plan_facts(const struct dl_framework *framework,
+                                     const struct dl_device *device, const struct dl_plan *plan) {
+    struct dl_kernel_facts facts =
+        dl_framework_facts(framework, device, plan->precision, plan->attention);
+    dl_facts_compile(&facts, framework, plan->compiler);
+    return facts;
+}
+
 /* A sum reads both and writes one. Mixed precision with fp32 weights casts each weight (6 bytes)
  * and gradient (6). Source: kernels-of-frameworks. */
 struct dl_optimizer_cost dl_accumulation_cost(const struct dl_optimizer_row *row,

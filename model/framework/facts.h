@@ -28,6 +28,10 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
 void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
                       enum dl_compiler compiler);
 
+/* Both for a plan. */
+struct dl_kernel_facts dl_plan_facts(const struct dl_framework *framework,
+                                     const struct dl_device *device, const struct dl_plan *plan);
+
 /* Resets facts that do not hold on the device: without matrix units, convolutions in 16 bit compute
  * in any layout; before compute capability 6.0, cuDNN's persistent batch norm is the spatial one.
  */

@@ -280,10 +280,11 @@ struct dl_framework {
     int trains;             /* enum dl_framework_trains */
     /* newest GPUs that its last release runs on; NULL: it is still built for new ones */
     const char *last_architecture;
-    int recompute;      /* default enum dl_recompute */
-    bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
-    bool shards;        /* ZeRO stages */
-    int default_for;    /* enum dl_framework_default; -1: nothing */
+    const char *first_architecture; /* oldest GPUs of NVIDIA that it runs on; NULL: not stated */
+    int recompute;                  /* default enum dl_recompute */
+    bool splits_layers;             /* tensor, pipeline, sequence and expert parallelism */
+    bool shards;                    /* ZeRO stages */
+    int default_for;                /* enum dl_framework_default; -1: nothing */
     struct dl_framework_errors errors;
     bool has_launch; /* false: Slurm cannot run it */
     struct dl_framework_launch launch;

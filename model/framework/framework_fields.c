@@ -86,6 +86,8 @@ static const struct dl_field framework_fields[] = {
     CHOOSE(TOP(trains), trains_names, DL_TRAINS_ANY, "networks that it has implementations of"),
     STRING(TOP(last_architecture), false,
            "newest GPU architecture that its last release runs on; absent: no limit"),
+    STRING(TOP(first_architecture), false,
+           "oldest NVIDIA GPU architecture that it runs on; absent: not stated"),
     STRING(TOP(checkpoint), false,
            "what its programs write as a checkpoint: a row of `dlmodel list checkpoints`"),
     {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),
@@ -184,8 +186,8 @@ static const struct dl_field framework_fields[] = {
     STRING(AT(kernels, kernels_from), false,
            "framework that runs the same kernels and supplies the facts that are absent here"),
     CHOICE(AT(kernels, layernorm), layernorm_names,
-           "kernels of a layer norm: one; moments and row; batch norm of a view; those of a "
-           "compiler; ten operations"),
+           "kernels of a layer norm: one forward, two backward; moments and row; batch norm of a "
+           "view; those of a compiler; ten operations; one each way"),
     CHOICE(AT(kernels, gelu), gelu_names,
            "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
     CHOICE(NAMED("dropout_kernels", kernels, dropout), dropout_names,

@@ -121,6 +121,8 @@ static bool recomputes_modules(const struct dl_plan *plan) {
     return plan->recompute == DL_RECOMPUTE_SELECTIVE && plan->recomputed.modules != 0;
 }
 static bool overlaps_experts(const struct dl_plan *plan) { return plan->settings.moe_overlap; }
+static bool lists_stages(const struct dl_plan *plan) { return plan->stage_layers != NULL; }
+static bool packs(const struct dl_plan *plan) { return plan->packed_length_tokens > 0; }
 static bool adapts(const struct dl_plan *plan) { return plan->lora.rank > 0; }
 static const struct own {
     const char *name, *text;
@@ -131,6 +133,8 @@ static const struct own {
     {"recompute-modules", "--recompute of modules", recomputes_modules},
     {"moe-overlap", "--moe-overlap", overlaps_experts},
     {"lora", "--lora-rank", adapts},
+    {"packed-length", "--packed-length", packs},
+    {"stage-layers", "--stage-layers", lists_stages},
 };
 enum { OWNS = sizeof owns / sizeof *owns };
 

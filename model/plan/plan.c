@@ -2,6 +2,7 @@
 #include "model/plan/plan.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/core/text.h"
@@ -26,6 +27,24 @@ int64_t dl_plan_expert_ranks(const struct dl_plan *plan) {
 }
 
 const char *const dl_mapping_names[] = {"data-inside", "pipeline-inside", NULL};
+
+int dl_plan_stage_layers(const char *text, double *layers, int room) {
+    enum { STAGES = 1 << 16, LAYERS = 1000000 };
+    int count = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        if (*at < '0' || *at > '9') return 0;
+        long long each = strtoll(at, &end, 10), times = 1;
+        if (*end == 'x' && end[1] >= '0' && end[1] <= '9')
+            times = each, each = strtoll(end + 1, &end, 10);
+        if (times < 1 || times > STAGES - count || each > LAYERS) return 0;
+        for (; times > 0; times--, count++)
+            if (layers != NULL && count < room) layers[count] = (double)each;
+        at = end;
+        if (*at == 0) return count;
+        if (*at != ',') return 0;
+    }
+}
 
 double dl_plan_recomputed_frac(const struct dl_plan *plan, double stage_layers) {
     const struct dl_plan_recomputed *r = &plan->recomputed;

@@ -118,11 +118,13 @@ struct dl_plan {
     bool recompute_open; /* not given: the framework's default */
     struct dl_plan_recomputed recomputed;
     struct dl_plan_lora lora;
-    bool blocking_launches; /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
+    double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
+    bool blocking_launches;      /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
                                sequence */
     enum dl_schedule schedule; /* of a pipeline's micro-batches */
     int64_t virtual_stages;    /* virtual pipeline stages per device; 0: dl_schedule_parts() */
+    const char *stage_layers;  /* as dl_plan_stage_layers() reads it; NULL: F-TRANSFORMER-STAGES */
     enum dl_assume assume;     /* simplifications of another model, for comparison with it */
     const char *library;       /* collective library; NULL: the framework's */
     enum dl_attention_kernel attention; /* OPEN: the framework's, else the layer's */
@@ -142,6 +144,10 @@ struct dl_plan {
     int64_t shard_group;  /* HSDP: neighbouring data ranks that shard the states; 0: all */
     enum dl_mapping mapping;
 };
+
+/* Reads "15,6x16,15": the layers of 8 stages, into layers[room] where it is not NULL. Returns the
+ * number of stages; 0: no such list. */
+int dl_plan_stage_layers(const char *text, double *layers, int room);
 
 /* Share of a stage's `stage_layers` layers that full recomputation repeats. F-RECOMPUTE-SOME */
 double dl_plan_recomputed_frac(const struct dl_plan *plan, double stage_layers);

@@ -105,7 +105,7 @@ void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w,
         w->has_nearest = true;
         return;
     }
-    if (r->deadline_s > 0 && found->iteration_s > r->deadline_s) {
+    if (r->iteration_limit_s > 0 && found->iteration_s > r->iteration_limit_s) {
         w->rejected_count[DL_NOT_DEADLINE]++;
         return;
     }

@@ -64,7 +64,7 @@ struct dl_search_request {
     int node_count;
     enum dl_objective objective;
     double memory_bytes;                  /* limit of a device; 0: the device's */
-    double deadline_s;                    /* of an iteration; 0: none */
+    double iteration_limit_s;             /* of an iteration; 0: none */
     double device_w, node_price_per_hour; /* for energy and cost; 0: unknown */
     int keep;                             /* best plans wanted, at most DL_SEARCH_KEPT */
     /* also the plans that nothing beats in time and memory; switches the bound on time off */

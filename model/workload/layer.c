@@ -80,7 +80,7 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
 
 double dl_layer_model_macs(const struct dl_layer *layer) {
     if (layer->kind != &dl_layer_attention) return layer->forward_macs;
-    double keys = layer->requested.tokens;
+    double keys = layer->requested.tokens * dl_layer_document_frac(layer);
     if (layer->attention.window > 0.0 && layer->attention.window < keys)
         keys = layer->attention.window;
     return layer->forward_macs * dl_layer_attention_pairs(layer) /

@@ -68,6 +68,12 @@ double dl_layer_model_macs(const struct dl_layer *layer);
 double dl_layer_attention_pairs(const struct dl_layer *layer);
 /* The same layer run by that kernel of attention: what it keeps for backward follows. No change to
  * other kinds, or when it is OPEN. */
+/* Mean length of a document / sequence. */
+static inline double dl_layer_document_frac(const struct dl_layer *layer) {
+    return layer->attention.document_frac > 0.0 ? layer->attention.document_frac : 1.0;
+}
+/* F-PACKED: tokens see those of their own document alone. */
+void dl_layer_pack_attention(struct dl_layer *layer, double document_tokens);
 void dl_layer_set_attention(struct dl_layer *layer, enum dl_attention_kernel attention);
 /* Parameters that one token uses: of a mixture of experts only those that it goes to. */
 double dl_layer_active_parameters(const struct dl_layer *layer);

@@ -81,8 +81,9 @@ struct dl_recorded_work {
 
 struct dl_layer_attention {
     double heads, kv_heads;
-    double window; /* keys that a query sees at most; 0: all */
-    double rotary; /* channels of each head that turn; 0: all */
+    double window;        /* keys that a query sees at most; 0: all */
+    double rotary;        /* channels of each head that turn; 0: all */
+    double document_frac; /* F-PACKED: mean length of a document / sequence; 0: one document */
     bool causal, flash, sinks;
 };
 
@@ -213,6 +214,12 @@ struct dl_workload {
     struct dl_map_entry *values; /* parameters in force (input size, seq, classes, ...) */
     int value_count;
 };
+
+/* F-PACKED: a copy whose sequences hold documents of `document_tokens` each, at most the sequence.
+ * DL_ERR_USAGE: a network without attention. */
+enum dl_code dl_workload_packed(const struct dl_workload *workload, double document_tokens,
+                                struct dl_arena *arena, const struct dl_workload **out,
+                                struct dl_err *err);
 
 /* F-SAME-LAYERS: kind of the layers that it repeats in its own sizes: "decoder" with attention to
  * earlier tokens alone, "decoder-experts" with a mixture of experts too; NULL: no such layers. */

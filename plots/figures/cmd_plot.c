@@ -276,5 +276,6 @@ const struct dl_command dl_cmd_plot = {
     .words = "scaling efficiency strategies breakdown timeline pipeline memory mfu roofline pareto "
              "campaign checkpoint advise match heterogeneous error kernels alphabeta",
     .options = tables,
+    .common = "where by title csv format output systems workloads " DL_COMMON_INPUTS "help",
     .run = run,
 };

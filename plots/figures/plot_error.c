@@ -1,4 +1,4 @@
-/* plot_error.c - the signed error of every compared row, by source, system, workload or another
+/* plot_error.c - the signed error of the time of every compared row, by source, system, workload or another
  * column. */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static const struct dl_column columns[] = {
     {"group", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
     {"label", "group", "", DL_COLUMN_STRING, 0, 0},
     {"offset", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 0},
+    {"time_error_pct", "time error", "%", DL_COLUMN_NUMBER, 0, 0},
     {"mean_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 0},
     {"quartile_1_pct", "25 %", "%", DL_COLUMN_NUMBER, 0, 0},
     {"median_pct", "median", "%", DL_COLUMN_NUMBER, 0, 0},
@@ -47,8 +47,9 @@ static struct spread spread_of(const struct dl_plot_runs *runs, int group, doubl
     double absolute = 0;
     for (int i = 0; i < runs->count; i++) {
         if (runs->rows[i].group != group) continue;
-        scratch[s.rows++] = runs->rows[i].compared->error_pct;
-        absolute += fabs(runs->rows[i].compared->error_pct);
+        const double error_pct = dl_compared_time_error_pct(runs->rows[i].compared);
+        scratch[s.rows++] = error_pct;
+        absolute += fabs(error_pct);
     }
     const size_t n = (size_t)s.rows;
     dl_sort(scratch, n);
@@ -78,9 +79,14 @@ static void fill_group(struct dl_context *context, const struct dl_plot_runs *ru
         union dl_cell *cells = dl_table_row(&out->table);
         cells[GROUP].integer = group;
         cells[LABEL].string = out->labels[group - 1];
-        const double values[] = {offset_of(number++), c->error_pct, s.mean,
-                                 s.quartile_1,        s.median,     s.quartile_3,
-                                 c->predicted,        c->measured};
+        const double values[] = {offset_of(number++),
+                                 dl_compared_time_error_pct(c),
+                                 s.mean,
+                                 s.quartile_1,
+                                 s.median,
+                                 s.quartile_3,
+                                 c->predicted,
+                                 c->measured};
         for (int v = 0; v < 8; v++) cells[OFFSET + v].number = values[v];
         cells[UNIT].string = c->unit;
         cells[ID].string = c->id;
@@ -138,16 +144,6 @@ static void sort_groups(struct dl_plot_runs *runs, double *scratch, struct dl_fi
     for (int i = 0; i < runs->count; i++) runs->rows[i].group = place[runs->rows[i].group];
 }
 
-/* How many of the drawn rows are times; the others are rates. */
-static int count_times(const struct dl_table *table) {
-    int times = 0;
-    for (int r = 0; r < table->row_count; r++) {
-        const union dl_cell *c = &table->cells[(size_t)r * (size_t)table->column_count];
-        times += strcmp(c[UNIT].string, "s") == 0;
-    }
-    return times;
-}
-
 enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options,
                            struct dl_figure *out, struct dl_err *err) {
     if (options->positional_count < 2) {
@@ -182,13 +178,10 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
     static const struct dl_plot_strip strips[] = {
         {ERROR, "•", "one run"}, {MEDIAN, "▒", "median"}, {MEAN, "◆", "mean"}, {0, NULL, NULL}};
     out->strips = strips;
-    out->strip_axis = "signed error of the prediction (%)";
-    const int times = count_times(&out->table);
-    out->parameters[0] = (struct dl_plot_parameter){.name = "times", .number = times};
-    out->parameters[1] = (struct dl_plot_parameter){.name = "rates", .number = drawn - times};
-    out->title = dl_arena_printf(context->arena,
-                                 "Error of %d predictions by %s, with the constants as installed",
-                                 drawn, dl_plot_keys[key]);
+    out->strip_axis = "error of the predicted time (%; right: predicted too slow)";
+    out->title = dl_arena_printf(
+        context->arena, "Error of %d predicted times by %s, with the constants as installed", drawn,
+        dl_plot_keys[key]);
     out->subtitle = dl_arena_printf(
         context->arena, "in-sample for data/runs, on which these were fitted%s",
         drawn == runs.count

@@ -94,7 +94,7 @@ static enum dl_code compare_all(struct dl_context *context, const struct dl_opti
 static enum dl_code refuse_plan(const struct dl_options *options, struct dl_err *err) {
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;
-        if (strcmp(o->group, "Plan") != 0 || strcmp(o->name, "precision") == 0) continue;
+        if (strncmp(o->group, "Plan", 4) != 0 || strcmp(o->name, "precision") == 0) continue;
         return dl_fail(err, DL_ERR_USAGE,
                        "--%s: the rows of the files describe each run; choose rows with --where "
                        "COLUMN=VALUE",

@@ -149,5 +149,6 @@ const struct dl_command dl_cmd_report = {
         "Figures and style are embedded: the page loads nothing.",
     .examples = examples,
     .options = tables,
+    .common = "where by title markdown attach output " DL_COMMON_INPUTS "help",
     .run = run,
 };

@@ -304,8 +304,8 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
         c[1].integer = 0;
         if (one.count == 0 || groups < 2) continue;
         const struct dl_error_summary *s = &list[groups - 2]; /* "all" */
-        const double values[] = {s->mape_pct, s->median_ape_pct, s->max_ape_pct, s->bias_pct,
-                                 s->inside_pct};
+        const double values[] = {s->time_mape_pct, s->time_median_ape_pct, s->time_max_ape_pct,
+                                 s->time_bias_pct, s->inside_pct};
         c[1].integer = s->rows;
         for (int v = 0; v < 5; v++) c[2 + v].number = values[v];
     }
@@ -313,10 +313,11 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
         dl_document_paragraph(&r->page,
                               "No published runs are installed with this program to compare with.");
     else
-        dl_document_table(&r->page, &table,
-                          "Absolute error of predictions for published runs that share the system, "
-                          "workload or framework, "
-                          "without --set; some constants were fitted to some of them (README).");
+        dl_document_table(
+            &r->page, &table,
+            "Absolute error of the predicted time for published runs that share the system, "
+            "workload or framework, "
+            "without --set; some constants were fitted to some of them (README).");
     return DL_OK;
 }
 

@@ -36,7 +36,7 @@ static void measure(struct dl_report *r, struct runs *x) {
         struct dl_compared *copy = dl_comparison_add(&x->compared);
         *copy = *c;
         if (c->skipped || !dl_known(c->error_pct)) continue;
-        errors[x->predicted++] = fabs(c->error_pct);
+        errors[x->predicted++] = fabs(dl_compared_time_error_pct(c));
         x->inside += c->measured >= c->low && c->measured <= c->high;
     }
     dl_sort(errors, (size_t)x->predicted);
@@ -98,7 +98,8 @@ static enum dl_code answer(struct dl_report *r, const struct runs *x) {
         &r->page,
         dl_arena_printf(
             arena,
-            "%d of %s are predicted, with a median error of %.1f %%; %.0f %% of the measurements "
+            "%d of %s are predicted, with a median error of the time of %.1f %%; %.0f %% of the "
+            "measurements "
             "lie within the predicted 80 %% interval, and %s slower than that. Bottlenecks: %s.",
             x->predicted, dl_report_count(arena, x->all.count, "run"), x->median_pct,
             100.0 * x->inside / x->predicted,
@@ -235,7 +236,7 @@ static const struct dl_column run_columns[] = {
     {"low", "low", "", DL_COLUMN_NUMBER, 0, 3},
     {"high", "high", "", DL_COLUMN_NUMBER, 0, 3},
     {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
-    {"error", "error", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"error", "time error", "%", DL_COLUMN_NUMBER, 0, 3},
     {"compute", "compute", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
     {"exposed", "exposed", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
     {"overhead", "other", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
@@ -267,7 +268,7 @@ static void run_table(struct dl_report *r, const struct runs *x) {
         const double values[] = {c->measured, c->predicted, c->low, c->high};
         for (int v = 0; v < 4; v++) cells[5 + v].number = values[v];
         cells[9].string = c->unit;
-        cells[10].number = c->error_pct;
+        cells[10].number = dl_compared_time_error_pct(c);
         cells[14].string = c->skipped ? c->why : c->bottleneck;
         if (p == NULL) continue;
         cells[11].number = p->compute_s;
@@ -338,8 +339,9 @@ static enum dl_code judged(struct dl_report *r, const struct runs *x, struct dl_
     DL_TRY(causes(r, x));
     DL_TRY(limits(r, x, err));
     dl_document_section(&r->page, "Accuracy");
-    DL_TRY(dl_report_errors(
-        r, &x->compared, "Error of the predictions: absolute values, except for the bias.", err));
+    DL_TRY(dl_report_errors(r, &x->compared,
+                            "Error of the predicted time: absolute values, except for the bias.",
+                            err));
     const struct dl_options by =
         dl_option_given(&r->options, "by")
             ? r->options

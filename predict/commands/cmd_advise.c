@@ -81,5 +81,9 @@ const struct dl_command dl_cmd_advise = {
         "time, and prints the settings and the command that predicts them together.",
     .examples = examples,
     .options = tables,
+    .few_notes = true,
+    .common = DL_COMMON_INPUTS "objective allow rewrite json help",
+    .instead = "For the best split, batch and schedule of a transformer use search; advise tries "
+               "settings, layouts and rewritten layers one by one.",
     .run = run,
 };

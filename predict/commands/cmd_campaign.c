@@ -422,6 +422,8 @@ const struct dl_command dl_cmd_campaign = {
         "predict.",
     .examples = examples,
     .options = tables,
+    .common = "search space trials until-step devices-per-trial show export " DL_COMMON_INPUTS
+              "epochs price json help",
     .exit_notes = "1: no number of devices per trial works",
     .run = run,
 };

@@ -311,5 +311,8 @@ const struct dl_command dl_cmd_explain = {
                "latency, and, in precisions other than fp32, the speedup over fp32.",
     .examples = examples,
     .options = tables,
+    .few_notes = true,
+    .common = DL_COMMON_INPUTS "top json help",
+    .instead = "For one line instead of every term use predict.",
     .run = run,
 };

@@ -142,20 +142,66 @@ static void grouped_option(struct dl_text *t, const struct dl_option *o, bool fi
     add_option(t, o);
 }
 
-static void command_help(struct dl_text *t, const struct dl_command *command) {
+/* Whether a list of words between spaces holds the word; NULL holds any. */
+static bool holds(const char *list, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = list; at != NULL; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        if (*at == 0) return false;
+        if (strncmp(at, word, length) == 0 && (at[length] == ' ' || at[length] == 0)) return true;
+    }
+    return true;
+}
+
+/* The options that most people need, then the names of the others by group. */
+static void common_options(struct dl_text *t, const struct dl_command *command) {
+    const struct dl_option *list[DL_MAX_OPTIONS];
+    const int count = dl_option_list(command, list);
+    const char *group = "", *names = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!holds(command->common, list[i]->name)) continue;
+        grouped_option(t, list[i], strcmp(group, list[i]->group) != 0);
+        group = list[i]->group;
+    }
+    dl_text_add(t, dl_arena_printf(t->arena,
+                                   "\nOther options ('dlmodel %s --help-all' explains "
+                                   "them)\n",
+                                   command->name));
+    for (int i = 0; i < count; i++) {
+        const bool last = i + 1 == count || strcmp(list[i + 1]->group, list[i]->group) != 0;
+        if (!holds(command->common, list[i]->name))
+            names = dl_arena_printf(t->arena, "%s --%s", names == NULL ? "" : names, list[i]->name);
+        if (!last || names == NULL) continue;
+        dl_text_add(t, dl_arena_printf(t->arena, "  %s\n      ", list[i]->group));
+        dl_text_wrap(t, names + 1, 6, 100);
+        names = NULL;
+    }
+}
+
+static void command_help(struct dl_text *t, const struct dl_command *command, bool all) {
     struct dl_arena *arena = t->arena;
     dl_text_add(t, dl_arena_printf(arena,
                                    "dlmodel %s: %s\n\nUsage: dlmodel [global options] %s %s\n\n",
                                    command->name, command->summary, command->name, command->usage));
     dl_text_wrap(t, command->purpose, 0, 100);
+    if (command->instead != NULL) {
+        dl_text_add(t, "\n");
+        dl_text_wrap(t, command->instead, 0, 100);
+    }
     dl_text_add(t, "\nExamples\n");
     for (int i = 0; command->examples[i] != NULL; i++)
         dl_text_add(t, dl_arena_printf(arena, "  %s\n", command->examples[i]));
-    dl_option_each(t, command, grouped_option);
-    dl_text_add(t, "\nGlobal options (-q, -v, --color, --data): see 'dlmodel help'.\n\n");
-    dl_text_add(t, dl_exit_text);
-    if (command->exit_notes != NULL)
-        dl_text_add(t, dl_arena_printf(arena, "Here: %s.\n", command->exit_notes));
+    if (all || command->common == NULL)
+        dl_option_each(t, command, grouped_option);
+    else
+        common_options(t, command);
+    dl_text_add(t, "\n");
+    dl_text_wrap(t,
+                 dl_arena_printf(
+                     arena, "Global options: 'dlmodel help'. Exit status: 'dlmodel help exit'%s%s.",
+                     command->exit_notes == NULL ? "" : "; here ",
+                     command->exit_notes == NULL ? "" : command->exit_notes),
+                 0, 100);
 }
 
 static void overview(struct dl_text *t, const struct dl_context *context) {
@@ -182,13 +228,12 @@ static void overview(struct dl_text *t, const struct dl_context *context) {
     for (const struct topic *topic = topics; topic->name != NULL; topic++) {
         dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", topic->name, topic->summary));
     }
-    dl_text_add(t, "  theory       the theory manual; theory F-NCCL: one formula\n\n");
-    dl_text_add(t, dl_exit_text);
+    dl_text_add(t, "  theory       the theory manual; theory F-NCCL: one formula\n");
 }
 
 /* A command or topic; DL_ERR_USAGE with the nearest of both. */
 static enum dl_code about(struct dl_text *t, const struct dl_context *context, const char *name,
-                          struct dl_err *err) {
+                          bool all, struct dl_err *err) {
     const char *names[64];
     int count = 0;
     for (const struct topic *topic = topics; topic->name != NULL; topic++) {
@@ -200,7 +245,7 @@ static enum dl_code about(struct dl_text *t, const struct dl_context *context, c
     for (int i = 0; context->commands[i] != NULL && count < 62; i++) {
         names[count++] = context->commands[i]->name;
         if (strcmp(context->commands[i]->name, name) != 0) continue;
-        command_help(t, context->commands[i]);
+        command_help(t, context->commands[i], all);
         return DL_OK;
     }
     names[count++] = "theory";
@@ -250,7 +295,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     else if (name == NULL)
         overview(&t, context);
     else
-        DL_TRY(about(&t, context, name, err));
+        DL_TRY(about(&t, context, name, dl_option_given(options, "help-all"), err));
     return context->output(options, dl_text_string(&t), err);
 }
 

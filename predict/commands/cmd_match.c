@@ -2,13 +2,23 @@
  * joule of every combination. */
 #include <math.h>
 
+#include "model/core/figure.h"
 #include "model/core/text.h"
 #include "predict/inputs/match.h"
 #include "predict/inputs/rates.h"
 #include "model/core/columns.h"
 
-static const struct dl_option *const tables[] = {dl_match_options, dl_rates_options,
-                                                 dl_input_options, dl_output_options, NULL};
+struct asked {
+    bool all;
+};
+#define ASKED(member) struct asked, member
+static const struct dl_option own_options[] = {
+    {"long", 0, NULL, "Output", "print every combination, and why others cannot run",
+     DL_FLAG(ASKED(all))},
+    {.name = NULL},
+};
+static const struct dl_option *const tables[] = {
+    dl_match_options, own_options, dl_rates_options, dl_input_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel match",
     "dlmodel match --systems iris-v100,das5-titanx --workloads resnet50 --framework "
@@ -38,17 +48,19 @@ static const struct dl_list_column columns[] = {
     SHOWN(release, "release", "release", ""),
 };
 
-/* The best framework of each network on each system. */
+/* One line of the answer: the framework to take for a network on a system. */
 struct best {
-    const char *workload, *system, *fastest, *frugal;
-    double samples_per_s, samples_per_j;
+    const char *workload, *system, *framework, *rate, *cost;
+    int64_t devices;
+    double each, per_joule;
 };
-#define BEST(member, key, heading, unit)                                                           \
-    DL_SHOWN(struct best, member, key, heading, unit, 1, 3, 0, NULL)
+#define BEST(member, heading, unit)                                                                \
+    DL_SHOWN(struct best, member, heading, heading, unit, 1, 3, 0, NULL)
 static const struct dl_list_column best_columns[] = {
-    BEST(workload, "workload", "workload", ""), BEST(system, "system", "system", ""),
-    BEST(fastest, "fastest", "fastest", ""),    BEST(samples_per_s, "rate", "samples", "1/s"),
-    BEST(frugal, "frugal", "least energy", ""), BEST(samples_per_j, "per_joule", "samples", "1/J"),
+    BEST(workload, "workload", ""),   BEST(system, "system", ""),
+    BEST(devices, "devices", ""),     BEST(framework, "framework (release)", ""),
+    BEST(rate, "samples/s", "80 %"),  BEST(each, "per device", ""),
+    BEST(per_joule, "samples/J", ""), BEST(cost, "cost/Msample", ""),
 };
 
 static void fill(const struct dl_match *m, struct dl_arena *arena, struct dl_table *table) {
@@ -56,21 +68,71 @@ static void fill(const struct dl_match *m, struct dl_arena *arena, struct dl_tab
     for (int i = 0; i < m->count; i++) dl_list_add(table, columns, &m->rows[i]);
 }
 
-static void fill_best(const struct dl_match *m, struct dl_table *table) {
+/* The lines of a network, the fastest system first. */
+static int lines_of(const struct dl_match *m, const char *workload,
+                    const struct dl_match_row *out[DL_MATCH_NAMES]) {
+    int count = 0;
+    for (int s = 0; s < m->system_count; s++) {
+        const struct dl_match_row *r = dl_match_best(m, workload, m->systems[s], false);
+        int at = count;
+        if (r == NULL) continue;
+        for (; at > 0 && out[at - 1]->samples_per_s < r->samples_per_s; at--) out[at] = out[at - 1];
+        out[at] = r;
+        count++;
+    }
+    return count;
+}
+
+static void fill_best(const struct dl_match *m, struct dl_arena *arena, struct dl_table *table) {
+    const struct dl_match_row *lines[DL_MATCH_NAMES];
     for (int w = 0; w < m->workload_count; w++) {
-        for (int s = 0; s < m->system_count; s++) {
-            const struct dl_match_row *fast =
-                                          dl_match_best(m, m->workloads[w], m->systems[s], false),
-                                      *frugal =
-                                          dl_match_best(m, m->workloads[w], m->systems[s], true);
-            if (fast == NULL) continue;
+        const int count = lines_of(m, m->workloads[w], lines);
+        for (int i = 0; i < count; i++) {
+            const struct dl_match_row *r = lines[i];
             const struct best best = {
-                m->workloads[w],     m->systems[s],
-                fast->framework,     frugal == NULL ? "" : frugal->framework,
-                fast->samples_per_s, frugal == NULL ? NAN : frugal->samples_per_j};
+                .workload = r->workload,
+                .system = r->system,
+                .framework = dl_arena_printf(arena, "%s (%s)", r->framework, r->release),
+                .rate =
+                    dl_arena_printf(arena, "%s (%s-%s)", dl_figure_text(arena, r->samples_per_s, 3),
+                                    dl_figure_text(arena, r->low_samples_per_s, 3),
+                                    dl_figure_text(arena, r->high_samples_per_s, 3)),
+                .cost = dl_known(r->cost_per_million_samples)
+                            ? dl_figure_text(arena, r->cost_per_million_samples, 3)
+                            : NULL,
+                .devices = r->devices,
+                .each = r->samples_per_s_per_device,
+                .per_joule = r->samples_per_j};
             dl_list_add(table, best_columns, &best);
         }
     }
+}
+
+static void add_answers(const struct dl_match *m, struct dl_text *text) {
+    for (int i = 0; i < m->workload_count; i++) {
+        const struct dl_match_row *fast = dl_match_best(m, m->workloads[i], NULL, false),
+                                  *frugal = dl_match_best(m, m->workloads[i], NULL, true);
+        if (fast == NULL) {
+            dl_text_printf(text, "%s: fits on none of these systems.\n", m->workloads[i]);
+            continue;
+        }
+        dl_text_printf(text, "%s: fastest: %s with %s, %s samples/s on %lld devices",
+                       m->workloads[i], fast->system, fast->framework,
+                       dl_figure_text(text->arena, fast->samples_per_s, 4),
+                       (long long)fast->devices);
+        if (frugal != NULL)
+            dl_text_printf(text, "; most energy-efficient: %s with %s, %s samples/J",
+                           frugal->system, frugal->framework,
+                           dl_figure_text(text->arena, frugal->samples_per_j, 3));
+        dl_text_add(text, ".\n");
+    }
+}
+
+static void add_impossible(const struct dl_match *m, struct dl_text *text) {
+    dl_text_printf(text, "%d combination%s cannot run%s\n", m->impossible,
+                   m->impossible == 1 ? "" : "s", m->impossible == 0 ? "." : ":");
+    for (int i = 0; i < m->reason_count; i++)
+        dl_text_printf(text, "%7d  %s\n", m->reasons[i].count, m->reasons[i].why);
 }
 
 static enum dl_code print_text(const struct dl_match *m, struct dl_context *context,
@@ -78,27 +140,24 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
                                struct dl_err *err) {
     struct dl_table best;
     struct dl_text text = {.arena = context->arena};
+    struct asked asked = {false};
+    DL_TRY(dl_options_bind(options, own_options, &asked, err));
+    add_answers(m, &text);
     dl_list_table(&best, context->arena, DL_LIST(best_columns), 0);
-    fill_best(m, &best);
-    dl_text_printf(&text,
-                   "%s\nThe best framework of each system (excluding the ideal bound and "
-                   "asynchronous modes)\n\n%s\n",
-                   dl_table_text(table), dl_table_text(&best));
-    for (int i = 0; i < m->workload_count; i++) {
-        const struct dl_match_row *fast = dl_match_best(m, m->workloads[i], NULL, false),
-                                  *frugal = dl_match_best(m, m->workloads[i], NULL, true);
-        if (fast == NULL) continue;
-        dl_text_printf(&text, "%s: the fastest is %s on %s, %.0f samples/s", m->workloads[i],
-                       fast->framework, fast->system, fast->samples_per_s);
-        if (frugal != NULL)
-            dl_text_printf(&text, "; the most energy-efficient is %s on %s, %.3g samples/J",
-                           frugal->framework, frugal->system, frugal->samples_per_j);
-        dl_text_add(&text, ".\n");
-    }
-    dl_text_printf(&text, "%d combination%s cannot run%s\n", m->impossible,
-                   m->impossible == 1 ? "" : "s", m->impossible == 0 ? "." : ":");
-    for (int i = 0; i < m->reason_count; i++)
-        dl_text_printf(&text, "%7d  %s\n", m->reasons[i].count, m->reasons[i].why);
+    fill_best(m, context->arena, &best);
+    dl_text_printf(&text, "\n%s on all of them%s, %lld node%s each%s\n\n%s\n",
+                   dl_precision_names[m->precision],
+                   m->precision_chosen ? " (their defaults differ; -p chooses)" : "",
+                   (long long)m->nodes, m->nodes == 1 ? "" : "s",
+                   asked.all ? "" : "; the framework to take on each system",
+                   dl_table_text(asked.all ? table : &best));
+    if (asked.all)
+        add_impossible(m, &text);
+    else
+        dl_text_printf(&text,
+                       "Best of %d combinations, without the upper bound `ideal` and asynchronous "
+                       "modes; %d cannot run. All: --long\n",
+                       m->count, m->impossible);
     return context->output(options, dl_text_string(&text), err);
 }
 
@@ -127,15 +186,19 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_match = {
     .name = "match",
-    .summary = "which architecture for which framework and network: samples/s and samples/J",
+    .summary = "compare machines for your workloads: samples/s, samples/J, cost",
     .usage = "[options]",
     .purpose =
-        "Predicts every combination of the given systems, networks and frameworks on one "
-        "node (--nodes, --devices-per-node: more or fewer) and prints samples per second and "
-        "per joule of all nodes, hosts included, each with an 80 % interval. Energy follows "
+        "Predicts every combination of the given systems, networks and frameworks in one precision "
+        "on one node (--nodes, --devices-per-node: more or fewer) and prints for each system the "
+        "framework to take: samples per second of the node and of a device with an 80 % interval, "
+        "samples per joule, hosts included, and cost. Energy follows "
         "from the model of power (help theory F-POWER, F-POWER-INTERVAL).",
     .examples = examples,
     .options = tables,
+    .common = "systems workloads " DL_COMMON_INPUTS "price long json help",
+    .instead = "For one machine use predict.",
     .exit_notes = "1 when no combination can run",
+    .few_notes = true,
     .run = run,
 };

@@ -13,6 +13,7 @@
 #include "predict/output/what_if_note.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/advice_print.h"
+#include "predict/output/brief.h"
 #include "predict/output/gains.h"
 #include "predict/output/predicted.h"
 #include "predict/output/chakra.h"
@@ -26,8 +27,7 @@ struct asked {
 #define ASKED(member) struct asked, member
 
 static const struct dl_option predict_options[] = {
-    {"long", 0, NULL, "Output",
-     "print a row for each framework and number of nodes instead of the matrix",
+    {"long", 0, NULL, "Output", "print every row with all columns, also plans that do not fit",
      DL_FLAG(ASKED(rows))},
     {"trace", 0, "FILE", "Output",
      "write the timeline of the iteration to FILE: for Perfetto and chrome://tracing, or, where "
@@ -249,18 +249,20 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     struct dl_text text = {.arena = context->arena};
     const char *rows, *checkpoint;
     struct dl_gains gains;
-    if (matrix)
-        rows = dl_predicted_matrix(context, results);
-    else
+    if (every_row)
         rows_text(context, results, false, &rows);
+    else
+        rows =
+            matrix ? dl_predicted_matrix(context, results) : dl_predicted_brief(context, results);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     DL_TRY(dl_gains_find(&shown, inputs->memo, context->arena, &gains, err));
+    dl_text_add(&text, dl_recommend_text(context->arena, results));
+    dl_text_add(&text, "\n");
     dl_text_add(&text, heading(context, results));
     dl_text_add(&text, rows);
     if (inputs->heterogeneous != NULL)
         dl_text_add(&text, dl_heterogeneous_text(context->arena, shown.prediction));
     dl_text_add(&text, "\n");
-    dl_text_add(&text, dl_recommend_text(context, options, results));
     dl_text_add(&text, dl_gains_text(&shown, &gains, context->arena));
     if (matrix) dl_text_add(&text, dl_rows_plan_text(&shown, context->arena));
     dl_text_add(&text, dl_rows_stages_text(shown.prediction, context->arena));
@@ -268,6 +270,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     dl_text_add(&text, dl_spending_text(&shown, context->arena));
     dl_text_add(&text, checkpoint);
     dl_text_add(&text, q == NULL ? NULL : dl_advice_text(q));
+    dl_text_add(&text, dl_recommend_command(context, options, results));
     return context->output(options, dl_text_string(&text), err);
 }
 
@@ -276,7 +279,7 @@ static enum dl_code print_csv(struct dl_context *context, const struct dl_option
     const char *text;
     rows_text(context, results, true, &text);
     DL_TRY(context->output(options, text, err));
-    context->note(context, "%s", one_line(context, dl_recommend_text(context, options, results)));
+    context->note(context, "%s", one_line(context, dl_recommend_text(context->arena, results)));
     return DL_OK;
 }
 
@@ -373,7 +376,12 @@ const struct dl_command dl_cmd_predict = {
                "device, and the bottleneck with its share of the iteration.",
     .examples = examples,
     .options = tables,
+    .common = DL_COMMON_INPUTS "tokens epochs price long json help",
+    .instead =
+        "For the best plan use search, for changes to a job that runs already advise, for a choice "
+        "of machines match, for every term of one row explain, for many small trainings campaign.",
     .exit_notes = "1 when no plan fits in memory, 4 with --strict when a result "
                   "is extrapolated",
+    .few_notes = true,
     .run = run,
 };

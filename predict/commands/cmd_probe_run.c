@@ -189,6 +189,7 @@ const struct dl_command dl_cmd_probe_run = {
         "candidate with the interval that it alone would leave.",
     .examples = examples,
     .options = tables,
+    .common = DL_COMMON_INPUTS "json help",
     .exit_notes = "1 when no run on fewer devices would narrow the prediction",
     .run = run,
 };

@@ -21,7 +21,7 @@
 struct asked {
     enum dl_objective objective;
     int64_t max_devices, top, threads;
-    double memory_bytes, deadline_s, device_w;
+    double memory_bytes, deadline_s, max_iteration_s, device_w;
     bool pareto;
     const char *shard, *sweep, *jobs;
     int place;
@@ -38,8 +38,11 @@ static const struct dl_option own_options[] = {
      DL_INTEGER(ASKED(max_devices), .min = 1, .max = 100000000)},
     {"memory", 0, "BYTES", "Search", "memory limit per device; default: the device's memory",
      DL_NUMBER(ASKED(memory_bytes), .unit = DL_UNIT_BYTE, .min = 1e6, .max = 1e15)},
-    {"deadline", 0, "TIME", "Search", "time limit of an iteration, e.g. 2s; default none",
-     DL_NUMBER(ASKED(deadline_s), .unit = DL_UNIT_S, .min = 1e-6, .max = 1e9)},
+    {"deadline", 0, "TIME", "Search",
+     "with --tokens or --epochs: only plans that end the run in TIME, e.g. 24h; default none",
+     DL_NUMBER(ASKED(deadline_s), .unit = DL_UNIT_S, .min = 1e-6, .max = 1e11)},
+    {"max-iteration", 0, "TIME", "Search", "time limit of an iteration, e.g. 2s; default none",
+     DL_NUMBER(ASKED(max_iteration_s), .unit = DL_UNIT_S, .min = 1e-6, .max = 1e9)},
     {"top", 0, "N", "Search", "number of best plans to print, 1 to 64; default 10",
      DL_INTEGER(ASKED(top), .min = 1, .max = DL_SEARCH_KEPT)},
     {"pareto", 0, NULL, "Search",
@@ -161,6 +164,22 @@ static enum dl_code fix_batch(const struct dl_inputs *inputs, struct dl_search_r
                : dl_fail(err, DL_ERR_USAGE, "--global-batch: expected a whole number");
 }
 
+/* The longest iteration within --max-iteration and --deadline. */
+static enum dl_code read_deadline(const struct asked *asked, const struct dl_inputs *inputs,
+                                  struct dl_search_request *r, struct dl_err *err) {
+    const struct dl_prediction one = {.iteration_s = 1,
+                                      .throughput_samples_per_s = r->fixed.global_batch_samples};
+    r->iteration_limit_s = asked->max_iteration_s;
+    if (asked->deadline_s <= 0) return DL_OK;
+    const double count =
+        dl_run_total_of(inputs->workload, &r->fixed, &one, &inputs->length).iteration_count;
+    if (!dl_known(count))
+        return dl_fail(err, DL_ERR_USAGE, "--deadline: needs --tokens or --epochs");
+    if (r->iteration_limit_s <= 0 || asked->deadline_s / count < r->iteration_limit_s)
+        r->iteration_limit_s = asked->deadline_s / count;
+    return DL_OK;
+}
+
 static double known(double value) { return dl_known(value) ? value : 0; }
 
 /* Whether each plan's own power decides, not one power of a device for all. */
@@ -179,13 +198,13 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
     r->objective = asked->objective;
     r->front = asked->pareto;
     r->memory_bytes = asked->memory_bytes;
-    r->deadline_s = asked->deadline_s;
     r->device_w = asked->device_w > 0 || !dl_known(rated_w) ? asked->device_w : rated_w;
     r->node_price_per_hour = known(dl_price_of(inputs->system, &inputs->rates));
     DL_TRY(dl_part_read(asked->shard, &r->shard_index, &r->shard_count, err));
     r->node_count = 0;
     DL_TRY(read_sizes(asked, inputs, r, err));
     DL_TRY(fix_batch(inputs, r, err));
+    DL_TRY(read_deadline(asked, inputs, r, err));
     if (r->objective == DL_BY_ENERGY && r->device_w <= 0)
         return dl_fail(err, DL_ERR_USAGE, "--objective energy: give --device-power");
     if (r->objective == DL_BY_COST && r->node_price_per_hour <= 0)
@@ -278,10 +297,11 @@ static enum dl_code nothing(struct dl_arena *arena, const struct dl_search *sear
     const double gib = 1073741824,
                  capacity = r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
     if (found->rejected_count[DL_NOT_DEADLINE] > 0) {
-        return dl_fail(err, DL_ERR_NO,
-                       "no plan meets the deadline of %g s; %lld fit in memory; search without "
-                       "--deadline for the fastest",
-                       r->deadline_s, (long long)found->rejected_count[DL_NOT_DEADLINE]);
+        return dl_fail(
+            err, DL_ERR_NO,
+            "no plan meets the deadline of %g s per iteration; %lld fit in memory; search "
+            "without --deadline and --max-iteration for the fastest",
+            r->iteration_limit_s, (long long)found->rejected_count[DL_NOT_DEADLINE]);
     }
     if (!found->has_nearest) {
         return dl_fail(
@@ -471,6 +491,10 @@ const struct dl_command dl_cmd_search = {
                "value (--tp, --micro-batch, --recompute, ...) restrict the search.",
     .examples = examples,
     .options = tables,
+    .common =
+        DL_COMMON_INPUTS "objective max-devices memory deadline top epochs tokens price json help",
+    .instead = "For a plan that you know use predict, for settings other than the plan advise.",
     .exit_notes = "1 when no plan fits in memory or meets the deadline",
+    .few_notes = true,
     .run = run,
 };

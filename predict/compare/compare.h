@@ -24,6 +24,7 @@ struct dl_decision_keys {
 };
 
 struct dl_run_evidence; /* compare_runs.h */
+struct dl_causes;       /* compare_cause.h */
 
 struct dl_compared {
     const char *id, *source, *system, *unit;
@@ -32,7 +33,11 @@ struct dl_compared {
     const char *bottleneck;                /* runs; NULL for others */
     const char *framework, *workload;      /* runs */
     int64_t devices;
-    const char *cause;  /* why a run is slower than its interval, likely; NULL */
+    /* why a row is slower than its interval: the ranked causes, and their text; NULL: it is not */
+    const struct dl_causes *causes;
+    const char *cause;
+    /* of the measured run: the prediction's, or the likeliest cause's; NULL: unknown */
+    const char *measured_bottleneck;
     const char *remark; /* remark on the prediction; NULL */
     bool skipped;
     const char *why;                  /* of a skipped row */
@@ -75,7 +80,7 @@ int dl_comparison_row_count(const struct dl_comparison *comparison);
 /* The number in `rows` of that row's case. */
 int dl_comparison_case(const struct dl_comparison *comparison, int row);
 /* Row number `row`. A row that shares its case has the id of the case's first row. `scratch`: for
- * the text of its cause; NULL: `cause` is NULL, or any text where there is one. */
+ * its causes; NULL: `cause` is NULL, or any text where there is one. */
 struct dl_compared dl_comparison_row(const struct dl_comparison *comparison, int row,
                                      struct dl_arena *scratch);
 /* Whether this shard has item number `place`. */
@@ -83,6 +88,9 @@ bool dl_comparison_mine(const struct dl_comparison *comparison, int64_t place);
 
 /* Room for one more row. */
 struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
+/* Sets the causes of a row, their text and the bottleneck that follows; NULL: as predicted. */
+void dl_compared_explain(struct dl_compared *row, const struct dl_causes *causes,
+                         struct dl_arena *arena);
 
 /* One table of measurements each; the header determines their kind. DL_ERR_INPUT for a broken
  * table; a row that cannot be predicted is added as skipped, with the reason. */
@@ -112,13 +120,14 @@ enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv 
 struct dl_error_summary {
     const char *kind, *group; /* "source", "system", "all" */
     int64_t rows, skipped;
-    double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct;
+    double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct;
+    double bias_pct; /* NAN where some rows hold times and others rates: their signs differ */
     /* interval coverage: measurements inside the 80 % interval of their prediction; NAN: none */
     double inside_pct;
     double interval_ratio_median; /* upper end / lower end of the intervals; NAN: none */
-    /* of the errors of the time, positive where the prediction is too slow: mean of their sizes and
-     * of themselves */
-    double time_mape_pct, time_bias_pct;
+    /* of the errors of the time, positive where the prediction is too slow: their sizes, and their
+     * mean */
+    double time_mape_pct, time_median_ape_pct, time_p90_ape_pct, time_max_ape_pct, time_bias_pct;
     double interval_score; /* F-INTERVAL-SCORE, mean; smaller is better; NAN: no intervals */
 };
 

@@ -26,15 +26,16 @@ static const char *number(struct dl_arena *arena, double value, const char *unit
 }
 
 const char dl_compare_markdown_head[] =
-    "| run | devices | measured | predicted | error | bottleneck | remark "
+    "| run | devices | measured | predicted | time error | bottleneck | remark "
     "|\n|---|---|---|---|---|---|---|\n";
 
 const char *dl_compare_markdown_row(const struct dl_compared *row, struct dl_arena *arena) {
     const char *unit = row->unit != NULL ? row->unit : "";
     const char *devices =
         row->devices > 0 ? dl_arena_printf(arena, "%lld", (long long)row->devices) : "-";
-    const char *error =
-        dl_known(row->error_pct) ? dl_arena_printf(arena, "%+.1f %%", row->error_pct) : "-";
+    const char *error = dl_known(row->error_pct)
+                            ? dl_arena_printf(arena, "%+.1f %%", dl_compared_time_error_pct(row))
+                            : "-";
     const char *remark = row->skipped         ? dl_arena_printf(arena, "not predicted: %s",
                                                         row->why != NULL ? row->why : "?")
                          : row->cause != NULL ? row->cause
@@ -44,7 +45,7 @@ const char *dl_compare_markdown_row(const struct dl_compared *row, struct dl_are
                            number(arena, row->measured, unit),
                            number(arena, row->predicted, unit),
                            error,
-                           cell(arena, row->bottleneck),
+                           cell(arena, row->measured_bottleneck),
                            cell(arena, remark)};
     for (int k = 0; k < 7; k++) {
         if (parts[k] == NULL) return NULL;
@@ -55,9 +56,10 @@ const char *dl_compare_markdown_row(const struct dl_compared *row, struct dl_are
 
 const char *dl_compare_markdown_end(const struct dl_error_summary *all, struct dl_arena *arena) {
     if (all == NULL || all->rows == 0) return "";
-    return dl_arena_printf(
-        arena,
-        "\nMean absolute error over %" PRId64 " rows: %.1f %%; median %.1f %%, worst "
-        "%.1f %%, bias %+.1f %%.\n",
-        all->rows, all->mape_pct, all->median_ape_pct, all->max_ape_pct, all->bias_pct);
+    return dl_arena_printf(arena,
+                           "\nMean absolute time error over %" PRId64
+                           " rows: %.1f %%; median %.1f %%, worst "
+                           "%.1f %%, bias %+.1f %%.\n",
+                           all->rows, all->time_mape_pct, all->time_median_ape_pct,
+                           all->time_max_ape_pct, all->time_bias_pct);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/core/text.h"
+#include "predict/compare/compare_cause.h"
 #include "predict/compare/compare_counts.h"
 #include "predict/compare/compare_markdown.h"
 #include "predict/compare/compare_runs.h"
@@ -18,6 +19,7 @@
 /* What the columns of rows show. */
 struct row_facts {
     struct dl_compared row;
+    double time_error_pct;
     int64_t number; /* among all rows, from 1 */
 };
 #define SHOWN(member, key, heading, unit, digits)                                                  \
@@ -36,14 +38,16 @@ static const struct dl_list_column columns[] = {
     HIDDEN(row.low, "predicted_low"),
     HIDDEN(row.high, "predicted_high"),
     SHOWN(row.unit, "unit", "unit", "", 0),
-    SHOWN(row.error_pct, "error_pct", "error", "%", 3),
-    SHOWN(row.bottleneck, "bottleneck", "bottleneck", "", 0),
+    HIDDEN(row.error_pct, "error_pct"),
+    SHOWN(time_error_pct, "time_error_pct", "time error", "%", 3),
+    HIDDEN(row.bottleneck, "bottleneck"),
+    SHOWN(row.measured_bottleneck, "measured_bottleneck", "bottleneck", "", 0),
     HIDDEN(row.cause, "cause"),
     HIDDEN(row.skipped, "skipped"),
     SHOWN(row.why, "why", "not predicted because", "", 0),
     HIDDEN(row.remark, "remark"),
 };
-enum { COLUMNS = sizeof columns / sizeof columns[0] - 1, WHY = 16 };
+enum { COLUMNS = sizeof columns / sizeof columns[0] - 1, WHY = 18 };
 static const struct dl_list_column *const row_columns = columns + 1;
 enum { LONGEST = 56 };
 
@@ -57,16 +61,32 @@ static const char *brief(struct dl_arena *arena, const char *text) {
 
 static struct row_facts facts_of(const struct dl_compared *row, int number, bool people,
                                  struct dl_arena *arena) {
-    struct row_facts facts = {.row = *row, .number = number};
+    struct row_facts facts = {
+        .row = *row, .time_error_pct = dl_compared_time_error_pct(row), .number = number};
     if (people) facts.row.system = brief(arena, row->system);
     return facts;
 }
 
-/* The row, its error of the time, and its interval as a pair. */
+static void causes_json(struct dl_json_writer *w, const struct dl_causes *causes) {
+    dl_jw_array(w, "causes");
+    for (int i = 0; causes != NULL && i < causes->count; i++) {
+        const struct dl_cause *cause = &causes->list[i];
+        dl_jw_object(w, NULL);
+        dl_jw_string(w, "cause", cause->name);
+        dl_jw_number(w, "probability", cause->probability);
+        dl_jw_number(w, "factor", cause->factor);
+        dl_jw_string(w, "bottleneck", cause->bottleneck);
+        dl_jw_string(w, "evidence", cause->text);
+        dl_jw_string(w, "test", cause->test);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+}
+
+/* The row, its interval as a pair, and its causes. */
 static void row_json(struct dl_json_writer *w, const struct row_facts *facts) {
     dl_jw_object(w, NULL);
     dl_list_json(w, row_columns, COLUMNS, facts);
-    dl_jw_number(w, "time_error_pct", dl_compared_time_error_pct(&facts->row));
     if (dl_known(facts->row.low)) {
         dl_jw_array(w, "interval");
         dl_jw_number(w, NULL, facts->row.low);
@@ -75,6 +95,7 @@ static void row_json(struct dl_json_writer *w, const struct row_facts *facts) {
     } else {
         dl_jw_string(w, "interval", NULL);
     }
+    causes_json(w, facts->row.causes);
     dl_jw_end(w);
 }
 
@@ -257,7 +278,8 @@ static const char *worst_text(const struct printer *p, const struct dl_worst *wo
 static const char *causes_text(const struct printer *p, const struct dl_worst *slow) {
     struct dl_arena *arena = p->context->arena;
     struct dl_text text = {.arena = arena};
-    if (slow->count > 0) dl_text_add(&text, "\nSlower than predicted, and why (likely)\n");
+    if (slow->count > 0)
+        dl_text_add(&text, "\nSlower than predicted, and why (probability of each cause)\n");
     for (int i = 0; i < slow->count; i++) {
         const struct dl_compared row = dl_worst_row(p->c, &slow->list[i], arena);
         dl_text_printf(&text, "  %s: %s\n", row.id, row.cause);
@@ -277,9 +299,9 @@ static const char *sentence(struct dl_arena *arena, const struct dl_error_summar
     return dl_arena_printf(
         arena,
         "\nOver %" PRId64
-        " rows the absolute error is %.3g %% on average and %.3g %% in the median; "
+        " rows the absolute error of the time is %.3g %% on average and %.3g %% in the median; "
         "macro-average over sources %.3g %%%s.\n",
-        all->rows, all->mape_pct, all->median_ape_pct, by_source->mape_pct, inside);
+        all->rows, all->time_mape_pct, all->time_median_ape_pct, by_source->time_mape_pct, inside);
 }
 
 static enum dl_code find_worst(const struct printer *p, bool errors, struct dl_worst *worst,

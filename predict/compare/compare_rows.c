@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "predict/compare/compare_cause.h"
 #include "predict/compare/compare_runs.h"
 
 struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
@@ -14,6 +15,13 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
         c->capacity = capacity;
     }
     return &c->rows[c->count++];
+}
+
+void dl_compared_explain(struct dl_compared *row, const struct dl_causes *causes,
+                         struct dl_arena *arena) {
+    row->causes = causes;
+    row->cause = causes == NULL ? NULL : dl_causes_text(causes, arena);
+    row->measured_bottleneck = causes == NULL ? row->bottleneck : causes->list[0].bottleneck;
 }
 
 bool dl_comparison_mine(const struct dl_comparison *c, int64_t place) {
@@ -58,13 +66,17 @@ struct dl_compared dl_comparison_row(const struct dl_comparison *c, int row,
     const double value =
         c->listed ? block_of(&c->list, row)->measured[row % DL_ROW_BLOCK] : (double)NAN;
     const struct dl_run_evidence *e = compared.evidence;
+    if (compared.causes == NULL) compared.measured_bottleneck = compared.bottleneck;
     if (!dl_known(value) || e == NULL) return compared;
     compared.measured = value * e->runs.rows[compared.run].unit_ratio;
-    compared.cause = NULL;
+    dl_compared_explain(&compared, NULL, scratch);
     if (compared.skipped) return compared;
     compared.error_pct = 100 * (compared.predicted - compared.measured) / compared.measured;
-    if (dl_run_is_slow(e, compared.run, compared.measured))
-        compared.cause =
-            scratch == NULL ? some : dl_run_cause(e, compared.run, compared.measured, scratch);
+    if (!dl_run_is_slow(e, compared.run, compared.measured)) return compared;
+    if (scratch == NULL)
+        compared.cause = some;
+    else
+        dl_compared_explain(&compared, dl_run_causes(e, compared.run, compared.measured, scratch),
+                            scratch);
     return compared;
 }

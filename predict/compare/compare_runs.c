@@ -199,8 +199,11 @@ static void find_causes(const struct dl_run_evidence *e, struct dl_compared *row
     for (int i = 0; i < e->runs.csv->row_count; i++) {
         rows[i].evidence = e;
         rows[i].run = i;
-        if (!dl_run_is_slow(e, i, rows[i].measured)) continue;
-        rows[i].cause = dl_run_cause(e, i, rows[i].measured, e->runs.arena);
+        dl_compared_explain(&rows[i],
+                            dl_run_is_slow(e, i, rows[i].measured)
+                                ? dl_run_causes(e, i, rows[i].measured, e->runs.arena)
+                                : NULL,
+                            e->runs.arena);
     }
 }
 
@@ -237,6 +240,7 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
     struct dl_run_evidence *e = dl_arena_alloc(out->arena, 1, sizeof *e);
     const int first = out->count;
     DL_TRY(dl_run_rows_read(data, csv, out->arena, &e->runs, err));
+    e->anchored = anchor;
     DL_TRY(compare_rows(e, anchor, out, err));
     /* rows of later tables may move those of this one */
     struct dl_compared *rows = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *rows);

@@ -141,6 +141,7 @@ struct dl_run_group dl_run_group_of(const struct dl_run_rows *runs, int row);
  * share. */
 struct dl_run_evidence {
     struct dl_run_rows runs;
+    bool anchored;
     struct dl_prediction *kept;     /* numbers of each row's prediction */
     const struct dl_compared *rows; /* of the same numbers */
     struct dl_classes places;
@@ -151,7 +152,9 @@ enum dl_code dl_run_evidence_make(struct dl_run_evidence *evidence, struct dl_er
 /* Whether a run would be slower than its prediction's interval with that measured value. */
 bool dl_run_is_slow(const struct dl_run_evidence *evidence, int row, double measured);
 /* Why it is; a run that is. */
-const char *dl_run_cause(const struct dl_run_evidence *evidence, int row, double measured,
-                         struct dl_arena *arena);
+const struct dl_causes *dl_run_causes(const struct dl_run_evidence *evidence, int row,
+                                      double measured, struct dl_arena *arena);
+/* The program that measures the collectives of a run's library alone; NULL: none is known. */
+const char *dl_run_benchmark(const struct dl_run_row *run);
 
 #endif

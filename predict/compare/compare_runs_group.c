@@ -182,26 +182,52 @@ static double ratio_of(const struct dl_run_row *run, const struct dl_compared *r
     return ratio_with(run, row, row->measured);
 }
 
-/* Fills the evidence for run `row` from the runs of its group with fewer devices. */
-static struct dl_shortfall shortfall_of(const struct dl_run_rows *r, const struct dl_compared *rows,
-                                        int row) {
+const char *dl_run_benchmark(const struct dl_run_row *run) {
+    switch (dl_replica_library(run->system, run->framework, &run->plan)) {
+    case DL_LIB_NCCL: return "nccl-tests (on AMD rccl-tests)";
+    case DL_LIB_MPI: return "the OSU micro-benchmarks";
+    default: return NULL;
+    }
+}
+
+static void add_other(struct dl_shortfall *s, const struct dl_run_evidence *e, int row) {
+    if (row < 0) return;
+    s->others[s->other_count++] =
+        (struct dl_other_run){.prediction = &e->kept[row],
+                              .plan = &e->runs.rows[row].plan,
+                              .ratio = ratio_of(&e->runs.rows[row], &e->rows[row])};
+}
+
+/* The evidence for run `row` from the runs of its group with fewer devices. */
+static struct dl_shortfall shortfall_of(const struct dl_run_evidence *e, int row) {
+    const struct dl_run_rows *r = &e->runs;
     const struct dl_run_row *all = r->rows;
+    const struct dl_run_group group = dl_run_group_of(r, row);
     const int64_t devices = dl_run_devices(&all[row]);
-    const bool whole = dl_run_group_of(r, row).whole;
-    struct dl_shortfall s = {
-        .plan = &all[row].plan, .base_ratio = NAN, .node_ratio = NAN, .fewer_ratio = NAN};
-    int64_t base = devices, node = 0, fewer = 0;
-    const int count = same_group(r, whole, row);
+    struct dl_shortfall s = {.plan = &all[row].plan, .base_ratio = NAN};
+    int base = -1, node = -1, fewer = -1;
+    const int count = same_group(r, group.whole, row);
     for (int i = 0; i < count; i++) {
         const int k = r->near[i];
-        const double other = ratio_of(&all[k], &rows[k]);
         const int64_t n = dl_run_devices(&all[k]);
-        if (!dl_known(other) || n >= devices) continue;
-        if (n < base) base = n, s.base_ratio = other, s.base_devices = n;
-        if (all[k].plan.nodes == 1 && n > node && all[row].plan.nodes > 1)
-            node = n, s.node_ratio = other;
-        if (n > fewer) fewer = n, s.fewer_ratio = other;
+        if (!dl_known(ratio_of(&all[k], &e->rows[k])) || n >= devices) continue;
+        if (base < 0 || n < dl_run_devices(&all[base])) base = k;
+        if (all[k].plan.nodes == 1 && all[row].plan.nodes > 1 &&
+            (node < 0 || n > dl_run_devices(&all[node])))
+            node = k;
+        if (fewer < 0 || n > dl_run_devices(&all[fewer])) fewer = k;
     }
+    const bool anchored = e->anchored && group.anchor >= 0;
+    if (anchored) {
+        s.base_ratio = 1;
+        s.base_devices = dl_run_devices(&all[group.anchor]);
+    } else if (base >= 0) {
+        s.base_ratio = ratio_of(&all[base], &e->rows[base]);
+        s.base_devices = dl_run_devices(&all[base]);
+        s.base = &e->kept[base];
+    }
+    if (anchored || node != base) add_other(&s, e, node);
+    if (fewer != node && (anchored || fewer != base)) add_other(&s, e, fewer);
     return s;
 }
 
@@ -233,14 +259,17 @@ bool dl_run_is_slow(const struct dl_run_evidence *e, int row, double measured) {
            dl_prediction_is_slow(&e->kept[row], ratio * e->kept[row].iteration_s);
 }
 
-const char *dl_run_cause(const struct dl_run_evidence *e, int row, double measured,
-                         struct dl_arena *arena) {
+const struct dl_causes *dl_run_causes(const struct dl_run_evidence *e, int row, double measured,
+                                      struct dl_arena *arena) {
     const struct dl_run_row *run = &e->runs.rows[row];
     struct dl_shortfall *known = &e->found[e->places.first[row]];
-    if (known->plan == NULL) *known = shortfall_of(&e->runs, e->rows, row);
+    if (known->plan == NULL) *known = shortfall_of(e, row);
     struct dl_shortfall s = *known;
     s.plan = &run->plan;
     s.prediction = &e->kept[row];
     s.measured_s = ratio_with(run, &e->rows[row], measured) * e->kept[row].iteration_s;
-    return run->host_remark != NULL ? run->host_remark : dl_compare_cause(&s, arena);
+    s.real_input = !run->plan.input.synthetic;
+    s.benchmark = dl_run_benchmark(run);
+    s.host_remark = run->host_remark;
+    return dl_compare_causes(&s, arena);
 }

@@ -129,36 +129,51 @@ static void summarize_intervals(const struct dl_comparison *c, const int *order,
     s->interval_ratio_median = dl_quantile_sorted(scratch, (size_t)with_interval, 0.5);
 }
 
+struct sizes {
+    double mean_pct, median_pct, p90_pct, max_pct;
+};
+
+/* Of absolute errors, which it sorts; NAN without any. */
+static struct sizes sizes_of(double *errors_pct, size_t n) {
+    if (n == 0) return (struct sizes){NAN, NAN, NAN, NAN};
+    dl_sort(errors_pct, n);
+    return (struct sizes){dl_mean(errors_pct, n), dl_quantile_sorted(errors_pct, n, 0.5),
+                          dl_quantile_sorted(errors_pct, n, 0.9), errors_pct[n - 1]};
+}
+
 /* |error| and error of the rows of one group, `count` numbers in `order`; scratch holds as many
  * doubles. */
 static struct dl_error_summary summarize(const struct dl_comparison *c, int kind, const char *group,
                                          const int *order, int count, double *scratch) {
     static const char *const kinds[] = {"source", "system", "all"};
     struct dl_error_summary s = {.kind = kinds[kind], .group = group};
-    double bias = 0, time_bias = 0, time_size = 0;
+    double biases[2];
+    int times = 0;
     summarize_intervals(c, order, count, scratch, &s);
-    for (int i = 0; i < count; i++) {
-        const struct dl_compared row = dl_comparison_row(c, order[i], NULL);
-        if (row.skipped) {
-            s.skipped++;
-            continue;
+    for (int of_time = 0; of_time < 2; of_time++) {
+        double sum = 0;
+        s.rows = s.skipped = 0, times = 0;
+        for (int i = 0; i < count; i++) {
+            const struct dl_compared row = dl_comparison_row(c, order[i], NULL);
+            s.skipped += row.skipped;
+            if (row.skipped) continue;
+            const double error_pct = of_time ? dl_compared_time_error_pct(&row) : row.error_pct;
+            scratch[s.rows++] = fabs(error_pct);
+            sum += error_pct;
+            times += is_time(&row);
         }
-        scratch[s.rows++] = fabs(row.error_pct);
-        bias += row.error_pct;
-        const double time_error_pct = dl_compared_time_error_pct(&row);
-        time_bias += time_error_pct;
-        time_size += fabs(time_error_pct);
+        const struct sizes sizes = sizes_of(scratch, (size_t)s.rows);
+        biases[of_time] = s.rows > 0 ? sum / (double)s.rows : NAN;
+        if (of_time) {
+            s.time_mape_pct = sizes.mean_pct, s.time_median_ape_pct = sizes.median_pct;
+            s.time_p90_ape_pct = sizes.p90_pct, s.time_max_ape_pct = sizes.max_pct;
+        } else {
+            s.mape_pct = sizes.mean_pct, s.median_ape_pct = sizes.median_pct;
+            s.p90_ape_pct = sizes.p90_pct, s.max_ape_pct = sizes.max_pct;
+        }
     }
-    const size_t n = (size_t)s.rows;
-    const double rows = s.rows > 0 ? (double)s.rows : NAN;
-    dl_sort(scratch, n);
-    s.mape_pct = s.rows > 0 ? dl_mean(scratch, n) : NAN;
-    s.median_ape_pct = s.rows > 0 ? dl_quantile_sorted(scratch, n, 0.5) : NAN;
-    s.p90_ape_pct = s.rows > 0 ? dl_quantile_sorted(scratch, n, 0.9) : NAN;
-    s.max_ape_pct = s.rows > 0 ? scratch[n - 1] : NAN;
-    s.bias_pct = bias / rows;
-    s.time_mape_pct = time_size / rows;
-    s.time_bias_pct = time_bias / rows;
+    s.bias_pct = times == 0 || times == s.rows ? biases[0] : NAN;
+    s.time_bias_pct = biases[1];
     return s;
 }
 
@@ -172,10 +187,13 @@ static struct dl_error_summary mean_of_sources(const struct dl_error_summary *li
         offsetof(struct dl_error_summary, inside_pct),
         offsetof(struct dl_error_summary, interval_ratio_median),
         offsetof(struct dl_error_summary, time_mape_pct),
+        offsetof(struct dl_error_summary, time_median_ape_pct),
+        offsetof(struct dl_error_summary, time_p90_ape_pct),
         offsetof(struct dl_error_summary, time_bias_pct),
         offsetof(struct dl_error_summary, interval_score),
     };
-    struct dl_error_summary mean = {.kind = "all", .group = "all-by-source", .max_ape_pct = NAN};
+    struct dl_error_summary mean = {
+        .kind = "all", .group = "all-by-source", .max_ape_pct = NAN, .time_max_ape_pct = NAN};
     for (size_t k = 0; k < sizeof averaged / sizeof *averaged; k++) {
         double sum = 0;
         int sources = 0;
@@ -192,6 +210,7 @@ static struct dl_error_summary mean_of_sources(const struct dl_error_summary *li
         mean.skipped += list[i].skipped;
         mean.rows += list[i].rows;
         mean.max_ape_pct = fmax(mean.max_ape_pct, list[i].max_ape_pct);
+        mean.time_max_ape_pct = fmax(mean.time_max_ape_pct, list[i].time_max_ape_pct);
     }
     return mean;
 }
@@ -221,6 +240,7 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error
     DL_TRY(code);
     if (count > 0) {
         list[count] = mean_of_sources(list, count);
+        if (!dl_known(list[count - 1].bias_pct)) list[count].bias_pct = NAN; /* of all rows */
         count++;
     }
     *out = list;
@@ -236,15 +256,18 @@ static const struct dl_list_column columns[] = {
     SHOWN(kind, "by", "by", ""),
     SHOWN(rows, "rows", "rows", ""),
     SHOWN(skipped, "skipped", "not predicted", ""),
-    SHOWN(mape_pct, "mape_pct", "mean", "%"),
-    SHOWN(median_ape_pct, "median_ape_pct", "median", "%"),
-    SHOWN(p90_ape_pct, "p90_ape_pct", "90th", "%"),
-    SHOWN(max_ape_pct, "max_ape_pct", "worst", "%"),
-    SHOWN(bias_pct, "bias_pct", "bias", "%"),
+    HIDDEN(mape_pct, "mape_pct"),
+    HIDDEN(median_ape_pct, "median_ape_pct"),
+    HIDDEN(p90_ape_pct, "p90_ape_pct"),
+    HIDDEN(max_ape_pct, "max_ape_pct"),
+    HIDDEN(bias_pct, "bias_pct"),
+    SHOWN(time_mape_pct, "time_mape_pct", "mean time error", "%"),
+    SHOWN(time_median_ape_pct, "time_median_ape_pct", "median", "%"),
+    SHOWN(time_p90_ape_pct, "time_p90_ape_pct", "90th", "%"),
+    SHOWN(time_max_ape_pct, "time_max_ape_pct", "worst", "%"),
+    SHOWN(time_bias_pct, "time_bias_pct", "bias", "%"),
     SHOWN(inside_pct, "coverage_pct", "interval coverage", "%"),
     SHOWN(interval_ratio_median, "interval_ratio_median", "interval ratio", ""),
-    HIDDEN(time_mape_pct, "time_mape_pct"),
-    HIDDEN(time_bias_pct, "time_bias_pct"),
     HIDDEN(interval_score, "interval_score"),
 };
 

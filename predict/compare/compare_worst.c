@@ -25,7 +25,7 @@ void dl_worst_begin(struct dl_worst_names *names) {
     struct dl_worst largest = {0};
     for (int i = 0; i < count; i++) {
         const struct dl_compared row = dl_comparison_row(names->c, i, NULL);
-        const double error_pct = fabs(row.error_pct);
+        const double error_pct = fabs(dl_compared_time_error_pct(&row));
         if (row.skipped) continue;
         if (names->worst != NULL) add(&largest, i, error_pct, false);
         if (row.cause != NULL) add(names->slow, i, error_pct, true);
@@ -49,7 +49,7 @@ enum dl_code dl_worst_name(void *user, const char *id, struct dl_err *err) {
             names->slow->list[i].id = dl_arena_strdup(names->arena, id);
     if (names->worst != NULL) {
         const struct dl_compared row = dl_comparison_row(names->c, number, NULL);
-        const double error_pct = fabs(row.error_pct);
+        const double error_pct = fabs(dl_compared_time_error_pct(&row));
         int at = 0;
         if (row.skipped || !(error_pct >= names->least_pct)) return DL_OK;
         while (at < names->worst->count && before(&names->worst->list[at], error_pct, id)) at++;

@@ -8,7 +8,7 @@
 enum { DL_WORST_ROWS = 8 };
 struct dl_worst_row {
     int row;
-    double error_pct; /* absolute */
+    double error_pct; /* of the time, absolute */
     const char *id;
 };
 struct dl_worst {

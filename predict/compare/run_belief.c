@@ -80,11 +80,10 @@ const char *dl_run_suspicion(const struct dl_run_row *run, const struct dl_predi
                "explain it";
     const struct dl_shortfall slow = {.prediction = p,
                                       .plan = &run->plan,
-                                      .measured_s = ratio * p->iteration_s,
-                                      .base_ratio = rest_ratio,
-                                      .base_devices = 1,
-                                      .node_ratio = NAN,
-                                      .fewer_ratio = NAN};
-    const char *cause = dl_compare_cause(&slow, arena);
-    return cause != NULL ? cause : "not explained: repeat it";
+                                      .measured_s = ratio / rest_ratio * p->iteration_s,
+                                      .base_ratio = NAN,
+                                      .real_input = !run->plan.input.synthetic,
+                                      .benchmark = dl_run_benchmark(run)};
+    const struct dl_causes *causes = dl_compare_causes(&slow, arena);
+    return causes != NULL ? causes->list[0].text : "not explained: repeat it";
 }

@@ -158,6 +158,22 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     add_experts(row->framework, w, out);
 }
 
+static enum dl_code add_listed(const struct dl_plan *plan, struct dl_text *out,
+                               struct dl_err *err) {
+    const int count = dl_plan_stage_layers(plan->stage_layers, NULL, 0);
+    double *layers = dl_arena_alloc(out->arena, (size_t)count + 1, sizeof *layers);
+    dl_plan_stage_layers(plan->stage_layers, layers, count);
+    for (int i = 2; i < count - 1; i++)
+        if (layers[i] < layers[1] || layers[i] > layers[1])
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--export megatron: stages between the first and the last take equally "
+                           "many layers, not %s",
+                           plan->stage_layers);
+    number(out, "decoder-first-pipeline-num-layers", layers[0]);
+    number(out, "decoder-last-pipeline-num-layers", layers[count - 1]);
+    return DL_OK;
+}
+
 /* Stages: Megatron takes separate sizes of the first and the last, and equal ones between. */
 static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan *plan,
                                struct dl_text *out, struct dl_err *err) {
@@ -165,6 +181,7 @@ static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan
     number(out, "pipeline-model-parallel-size", pp);
     const double parts = dl_schedule_parts(plan->schedule, (double)plan->virtual_stages);
     if (parts > 1) number(out, "num-virtual-stages-per-pipeline-rank", parts);
+    if (plan->stage_layers != NULL) return add_listed(plan, out, err);
     if (fmod(layers, pp) == 0) return DL_OK;
     /* F-TRANSFORMER-STAGES */
     const double most = ceil(layers / pp), missing = most * pp - layers;
@@ -233,6 +250,10 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
          "tp-comm-overlap");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
+    if (plan->packed_length_tokens > 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: pretrain_gpt.py packs no sequences: leave out "
+                       "--packed-length");
     if (plan->lora.rank > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export megatron: pretrain_gpt.py has no adapters: leave out --lora-rank");

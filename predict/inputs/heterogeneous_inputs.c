@@ -18,11 +18,11 @@ static const char *const splits[] = {"equal", "balanced", NULL};
 enum { BALANCED = 1 };
 
 const struct dl_option dl_heterogeneous_options[] = {
-    {"heterogeneous", 0, "SYSTEM:N,...", "Plan",
+    {"heterogeneous", 0, "SYSTEM:N,...", "Plan: size",
      "one job on N nodes of each system, instead of --system and --nodes; the slowest network "
      "carries all traffic",
      DL_TEXT_OF(REQUEST(groups), .alias = "mixed-nodes")},
-    {"split", 0, "equal|balanced", "Plan",
+    {"split", 0, "equal|balanced", "Plan: size",
      "with --heterogeneous: the same batch on each device (equal) or one in proportion to its "
      "speed (balanced); default equal",
      DL_CHOICE(REQUEST(split), .choices = splits, DL_GIVEN(REQUEST(split_given)))},

@@ -200,7 +200,7 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
 
 /* The network of the name, and as the release of each framework builds it; with one framework, the
  * latter is the network. */
-static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
+static enum dl_code read_workload(struct dl_context *context, struct dl_data *data,
                                   struct dl_inputs *out, struct dl_err *err) {
     data->training = true;
     for (int i = 0; i < out->framework_count; i++) {
@@ -217,6 +217,18 @@ static enum dl_code load_workload(struct dl_context *context, struct dl_data *da
         return DL_OK;
     }
     return dl_data_workload(data, out->words.workload, context->arena, &out->workload, err);
+}
+
+static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
+                                  struct dl_inputs *out, struct dl_err *err) {
+    const double document = out->plan.packed_length_tokens;
+    DL_TRY(read_workload(context, data, out, err));
+    if (!(document > 0)) return DL_OK;
+    for (int i = 0; i < out->framework_count; i++)
+        if (out->own_workloads[i] != NULL)
+            DL_TRY(dl_workload_packed(out->own_workloads[i], document, context->arena,
+                                      &out->own_workloads[i], err));
+    return dl_workload_packed(out->workload, document, context->arena, &out->workload, err);
 }
 
 const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,
@@ -269,8 +281,8 @@ static void note_input(struct dl_context *context, const struct dl_inputs *in) {
     if (t.unknown != NULL)
         context->note(context, "warning: real input: %s is unknown and not counted", t.unknown);
     else if (t.cached)
-        context->note(context, "the dataset fits in the page cache: storage counts in the first "
-                               "epoch only (--first-epoch)");
+        context->note(context, "the data set fits in memory: only the first epoch reads from "
+                               "storage");
 }
 
 /* A run's length must mean something for the network. */
@@ -372,14 +384,37 @@ void dl_inputs_question(const struct dl_inputs *inputs, const struct dl_framewor
     out->plan.layer_times = dl_layer_inputs_for(inputs, framework);
 }
 
+/* F-RUN-LENGTH: the first epoch of a run fills the page cache, where the data set fits in it. */
+static enum dl_code predict_first_epoch(const struct dl_inputs *inputs,
+                                        const struct dl_plan_question *question,
+                                        struct dl_arena *arena, const struct dl_plan *plan,
+                                        struct dl_prediction *out, struct dl_err *err) {
+    struct dl_plan first = *plan;
+    struct dl_prediction prediction;
+    if ((inputs->length.tokens <= 0 && inputs->length.epoch_count <= 0) || plan->input.synthetic ||
+        !dl_input_compute(inputs->system, question->workload, question->framework, plan).cached)
+        return DL_OK;
+    first.input.first_epoch = true;
+    DL_TRY(dl_predict_complete(&(struct dl_predict_request){.system = question->system,
+                                                            .workload = question->workload,
+                                                            .framework = question->framework,
+                                                            .plan = &first,
+                                                            .arena = arena},
+                               &prediction, err));
+    out->first_epoch_iteration_s = prediction.iteration_s;
+    return DL_OK;
+}
+
 enum dl_code dl_inputs_predict(const struct dl_inputs_case *one, struct dl_arena *arena,
                                struct dl_plan *plan_out, struct dl_prediction *out,
                                struct dl_err *err) {
     const struct dl_inputs *inputs = one->inputs;
     struct dl_plan_question question;
     dl_inputs_question(inputs, one->framework, one->nodes, &question);
-    if (inputs->heterogeneous == NULL)
-        return dl_plan_predict(&question, one->terms, arena, plan_out, out, err);
+    if (inputs->heterogeneous == NULL) {
+        DL_TRY(dl_plan_predict(&question, one->terms, arena, plan_out, out, err));
+        return predict_first_epoch(inputs, &question, arena, plan_out, out, err);
+    }
     if (inputs->max_batch || inputs->max_micro_batch)
         return dl_fail(err, DL_ERR_USAGE, "max: not with --heterogeneous; give a number");
     DL_TRY(dl_plan_keep_states_whole(one->framework, &question.given, &question.plan, err));

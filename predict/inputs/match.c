@@ -1,6 +1,8 @@
 /* match.c - see match.h. */
 #include "predict/inputs/match.h"
 
+#include "model/framework/capabilities.h"
+
 #include "predict/inputs/rates.h"
 
 #include <math.h>
@@ -28,6 +30,7 @@ struct search {
     const struct dl_options *options;
     struct dl_match *out;
     struct dl_rates rates;
+    const char *precision;
 };
 
 /* "a,b,c" into names; returns how many, -1: too many or out of memory. A workload with parameters
@@ -59,9 +62,11 @@ static void count_reason(struct dl_match *out, const char *why) {
 
 static enum dl_code add(struct search *m, const char *system, const char *workload,
                         const struct dl_framework *framework, struct dl_err *err) {
-    const struct dl_advise_change change = {
-        .options = {{"system", system}, {"workload", workload}, {"framework", framework->name}},
-        .option_count = 3};
+    const struct dl_advise_change change = {.options = {{"system", system},
+                                                        {"workload", workload},
+                                                        {"framework", framework->name},
+                                                        {"precision", m->precision}},
+                                            .option_count = 4};
     struct dl_options merged;
     struct dl_verdict v;
     DL_TRY(dl_advise_options(m->context->arena, m->options, &change, &merged, err));
@@ -94,6 +99,7 @@ static enum dl_code add(struct search *m, const char *system, const char *worklo
         .low_samples_per_j = per_j * exp(-hypot(half, power)),
         .high_samples_per_j = per_j * exp(hypot(half, power)),
         .fits = p->fits,
+        .usual = framework->default_for == DL_DEFAULT_DATA_PARALLEL,
         .bound = dl_framework_is_bound(framework),
         .asynchronous = framework->sync.asynchronous};
     return DL_OK;
@@ -106,17 +112,30 @@ static bool is_better(const struct dl_match_row *x, const struct dl_match_row *y
     return by_energy ? x->samples_per_j > y->samples_per_j : x->samples_per_s > y->samples_per_s;
 }
 
-const struct dl_match_row *dl_match_best(const struct dl_match *match, const char *workload,
-                                         const char *system, bool by_energy) {
+static const struct dl_match_row *best_of(const struct dl_match *match, const char *workload,
+                                          const char *system, bool by_energy, bool usual) {
     const struct dl_match_row *found = NULL;
     for (int i = 0; i < match->count; i++) {
         const struct dl_match_row *r = &match->rows[i];
+        if (usual && !r->usual) continue;
         if (strcmp(r->workload, workload) != 0 || !r->fits) continue;
         if (system != NULL && strcmp(r->system, system) != 0) continue;
         if (!dl_known(by_energy ? r->samples_per_j : r->samples_per_s)) continue;
         if (found == NULL || is_better(r, found, by_energy)) found = r;
     }
     return found;
+}
+
+const struct dl_match_row *dl_match_best(const struct dl_match *match, const char *workload,
+                                         const char *system, bool by_energy) {
+    const struct dl_match_row *best = best_of(match, workload, system, by_energy, false),
+                              *usual = best == NULL ? NULL
+                                                    : best_of(match, workload, best->system,
+                                                              by_energy, true);
+    if (usual == NULL) return best;
+    const bool tie = by_energy ? usual->samples_per_j >= best->low_samples_per_j
+                               : usual->samples_per_s >= best->low_samples_per_s;
+    return tie ? usual : best;
 }
 
 bool dl_match_asked(const struct dl_options *options) {
@@ -146,6 +165,29 @@ static enum dl_code read_names(struct search *m, struct dl_err *err) {
     return DL_OK;
 }
 
+/* One precision for all: the devices' default where it is the same, else mixed where it is faster
+ * than fp32 on each of them, else fp32. */
+static enum dl_code choose_precision(struct search *m, const struct dl_inputs *inputs,
+                                     struct dl_err *err) {
+    struct dl_context *context = m->context;
+    bool same = true, mixed = true;
+    enum dl_precision first = inputs->plan.precision;
+    for (int s = 0; s < m->out->system_count && !inputs->given.plan.precision; s++) {
+        const struct dl_system *system;
+        DL_TRY(dl_data_system(&context->data, m->out->systems[s], context->arena, &system, err));
+        const enum dl_precision own =
+            dl_default_precision(system->device, inputs->frameworks, (int)inputs->framework_count);
+        same = same && (s == 0 || own == first);
+        if (s == 0) first = own;
+        mixed = mixed &&
+                dl_device_peak(system->device, DL_MIXED) > dl_device_peak(system->device, DL_FP32);
+    }
+    m->out->precision_chosen = !same;
+    m->out->precision = same ? first : mixed ? DL_MIXED : DL_FP32;
+    m->precision = dl_precision_names[m->out->precision];
+    return DL_OK;
+}
+
 enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *options,
                           struct dl_match *out, struct dl_err *err) {
     struct search m = {.context = context, .options = options, .out = out};
@@ -157,6 +199,7 @@ enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *o
     DL_TRY(dl_inputs_load(context, options, inputs, err)); /* checks, and names frameworks */
     DL_TRY(dl_rates_read(options, context->arena, &m.rates, err));
     DL_TRY(read_names(&m, err));
+    DL_TRY(choose_precision(&m, inputs, err));
     out->nodes = inputs->nodes[0];
     for (int w = 0; w < out->workload_count; w++)
         for (int f = 0; f < inputs->framework_count; f++)

@@ -19,6 +19,7 @@ struct dl_match_row {
     double samples_per_s, low_samples_per_s, high_samples_per_s;
     double samples_per_j, low_samples_per_j, high_samples_per_j;
     bool fits;
+    bool usual;        /* the default framework of data parallelism */
     bool bound;        /* the ideal, which no framework reaches */
     bool asynchronous; /* whose steps do not wait for each other: other training */
 };
@@ -27,7 +28,9 @@ struct dl_match {
     const char *systems[DL_MATCH_NAMES], *workloads[DL_MATCH_NAMES];
     int system_count, workload_count;
     int64_t nodes;
-    struct dl_match_row *rows; /* by workload, framework, system */
+    enum dl_precision precision; /* of all combinations */
+    bool precision_chosen;       /* not given, and not the default of every device */
+    struct dl_match_row *rows;   /* by workload, framework, system */
     int count, impossible;
     struct dl_match_reason { /* why combinations cannot run, in the words of `predict` */
         const char *why;
@@ -44,8 +47,8 @@ enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *o
                           struct dl_match *out, struct dl_err *err);
 
 /* The best combination of a workload that fits, by samples per second or per joule, on one system
- * (NULL: on any); the bound and asynchronous frameworks count only where nothing else runs. NULL:
- * none. */
+ * (NULL: on any); the default framework where its interval reaches the best one's; the bound and
+ * asynchronous frameworks count only where nothing else runs. NULL: none. */
 const struct dl_match_row *dl_match_best(const struct dl_match *match, const char *workload,
                                          const char *system, bool by_energy);
 

@@ -80,18 +80,26 @@ static const struct dl_option *following(const struct dl_command *c, int *k,
     return o;
 }
 
-void dl_option_each(struct dl_text *text, const struct dl_command *command,
-                    void (*each)(struct dl_text *, const struct dl_option *, bool first)) {
-    int k = 0;
+int dl_option_list(const struct dl_command *command, const struct dl_option *list[DL_MAX_OPTIONS]) {
+    int k = 0, count = 0;
     for (const struct dl_option *o = following(command, &k, NULL); o != NULL;
          o = following(command, &k, o)) {
         int j = 0;
         const struct dl_option *p = following(command, &j, NULL);
         while (strcmp(p->group, o->group) != 0) p = following(command, &j, p);
         if (p != o) continue; /* listed with the first option of its group */
-        for (; p != NULL; p = following(command, &j, p))
-            if (strcmp(p->group, o->group) == 0) each(text, p, p == o);
+        for (; p != NULL && count < DL_MAX_OPTIONS; p = following(command, &j, p))
+            if (strcmp(p->group, o->group) == 0) list[count++] = p;
     }
+    return count;
+}
+
+void dl_option_each(struct dl_text *text, const struct dl_command *command,
+                    void (*each)(struct dl_text *, const struct dl_option *, bool first)) {
+    const struct dl_option *list[DL_MAX_OPTIONS];
+    const int count = dl_option_list(command, list);
+    for (int i = 0; i < count; i++)
+        each(text, list[i], i == 0 || strcmp(list[i]->group, list[i - 1]->group) != 0);
 }
 
 /* An option under the heading of its group. */
@@ -133,6 +141,10 @@ void dl_manual_command(struct dl_text *t, const struct dl_context *context,
     man_usage(t, c);
     dl_text_add(t, ".SH DESCRIPTION\n");
     man_paragraphs(t, c->purpose);
+    if (c->instead != NULL) {
+        dl_text_add(t, ".PP\n");
+        man_paragraphs(t, c->instead);
+    }
     dl_text_add(t, ".SH OPTIONS\n");
     dl_option_each(t, c, man_option);
     dl_text_add(t, ".PP\nGlobal options (\\-q, \\-v, \\-\\-color, \\-\\-data): see dlmodel(1).\n");

@@ -14,6 +14,10 @@ const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *opti
 void dl_option_each(struct dl_text *text, const struct dl_command *command,
                     void (*each)(struct dl_text *, const struct dl_option *, bool first));
 
+/* The options of a command in that order; their number. */
+enum { DL_MAX_OPTIONS = 256 };
+int dl_option_list(const struct dl_command *command, const struct dl_option *list[DL_MAX_OPTIONS]);
+
 extern const char dl_exit_text[]; /* the exit statuses, one a line under a heading */
 
 /* In roff: the page of the program, and of one command. */

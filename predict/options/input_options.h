@@ -51,6 +51,11 @@ struct dl_inputs {
     struct dl_input_given given;
 };
 
+/* The options of these tables that most people need (struct dl_command, common). */
+#define DL_COMMON_INPUTS                                                                           \
+    "system workload framework set measured nodes gpus devices-per-node batch-per-device "         \
+    "global-batch precision tp pp "
+
 /* Whether the framework decides on recomputation, once the options are stored: a number of layers
  * means full recomputation. */
 void dl_inputs_open_recompute(struct dl_inputs *in);

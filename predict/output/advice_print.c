@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/core/figure.h"
 #include "model/core/text.h"
 #include "model/engine/correct.h"
 
@@ -14,12 +15,11 @@ static const char *currency_of(const struct dl_prediction_row *row) {
     return currency != NULL ? currency : "(currency of --price)";
 }
 
-static void add_price(struct dl_text *text, const struct dl_prediction_row *row) {
+static const char *price_text(const struct dl_prediction_row *row, struct dl_arena *arena) {
     const bool own = row->rates == NULL || !(row->rates->price_per_node_hour > 0);
     const char *date = row->system->operation.price_date;
-    dl_text_printf(text, " at %.6g %s a node-hour%s%s%s", dl_price_of(row->system, row->rates),
-                   currency_of(row), own && date != NULL ? " (" : "",
-                   own && date != NULL ? date : "", own && date != NULL ? ")" : "");
+    return dl_arena_printf(arena, "%.2f per node-hour%s%s", dl_price_of(row->system, row->rates),
+                           own && date != NULL ? ", " : "", own && date != NULL ? date : "");
 }
 
 const char *dl_spending_text(const struct dl_prediction_row *row, struct dl_arena *arena) {
@@ -30,25 +30,29 @@ const char *dl_spending_text(const struct dl_prediction_row *row, struct dl_aren
                                          rates->carbon_g_per_kwh > 0);
     const struct dl_power power = dl_rows_power(row);
     const struct dl_spending s = dl_rows_spending(row, run ? run_s : S_PER_HOUR);
+    const char *currency = dl_currency_of(row->system, row->rates);
     struct dl_text text = {.arena = arena};
     if (!run && !asked) return "";
-    dl_text_printf(&text, "%s", run ? "The whole run" : "An hour");
+    dl_text_printf(&text, "%s: ", run ? "Whole run" : "One hour");
+    if (dl_known(s.cost))
+        dl_text_printf(&text, "cost %s%s%s (%s)", dl_figure_text(arena, s.cost, 4),
+                       currency != NULL ? " " : "", currency != NULL ? currency : "",
+                       price_text(row, arena));
+    else
+        dl_text_add(&text, "cost unknown (no price; --price)");
     if (dl_known(power.job_w)) {
         const bool given = rates != NULL && rates->node_w > 0;
-        dl_text_printf(&text, ": %.4g kWh (%.4g kW%s)", s.energy_j / J_PER_KWH, power.job_w / 1e3,
+        dl_text_printf(&text, ", energy %s kWh (%s kW%s)",
+                       dl_figure_text(arena, s.energy_j / J_PER_KWH, 4),
+                       dl_figure_text(arena, power.job_w / 1e3, 4),
                        given                ? ", as given"
-                       : power.host_assumed ? "; host power assumed"
+                       : power.host_assumed ? ", host power assumed"
                                             : "");
     } else {
-        dl_text_add(&text, ": power unknown");
+        dl_text_add(&text, ", power unknown");
     }
-    if (dl_known(s.carbon_g)) dl_text_printf(&text, ", %.4g kg CO2", s.carbon_g / 1e3);
-    if (dl_known(s.cost)) {
-        dl_text_printf(&text, ", %.4g %s", s.cost, currency_of(row));
-        add_price(&text, row);
-    } else {
-        dl_text_add(&text, "; no price known (--price)");
-    }
+    if (dl_known(s.carbon_g))
+        dl_text_printf(&text, ", %s kg CO2", dl_figure_text(arena, s.carbon_g / 1e3, 4));
     dl_text_add(&text, ".\n");
     return dl_text_string(&text);
 }
@@ -97,8 +101,7 @@ static const char *nodes_text(const struct dl_advice_request *q, int at) {
 }
 
 static const char *time_text(const struct dl_advice_request *q, double time_s) {
-    return time_s < 172800 ? dl_arena_printf(q->arena, "%.3g hours", time_s / 3600)
-                           : dl_arena_printf(q->arena, "%.4g days", time_s / 86400);
+    return dl_duration_text(q->arena, time_s);
 }
 
 /* Each gets one sentence. */
@@ -112,23 +115,26 @@ static int index_of(const struct dl_advice *a, int choice) {
 
 static const char *fastest_why(const struct dl_advice_request *q, const struct dl_advice *a) {
     const double rate = q->points[a->fastest].samples_per_s;
-    if (a->tied_fastest < 0) return dl_arena_printf(q->arena, "the fastest: %.4g samples/s", rate);
+    const char *fastest = dl_figure_text(q->arena, rate, 4);
+    if (a->tied_fastest < 0) return dl_arena_printf(q->arena, "fastest: %s samples/s", fastest);
     return dl_arena_printf(
-        q->arena,
-        "the fastest: %.4g samples/s; a tie from %s on (%.4g): within what the model distinguishes",
-        rate, nodes_text(q, a->tied_fastest), q->points[a->tied_fastest].samples_per_s);
+        q->arena, "fastest: %s samples/s; indistinguishable from %s (%s: the intervals overlap)",
+        fastest, nodes_text(q, a->tied_fastest),
+        dl_figure_text(q->arena, q->points[a->tied_fastest].samples_per_s, 4));
 }
 
 static const char *cost_text(const struct dl_advice_request *q, int at) {
-    return dl_arena_printf(q->arena, "%.4g %s per million samples",
-                           MILLION * q->points[at].cost_per_sample, unit_of(q));
+    return dl_arena_printf(q->arena, "%s %s per million samples",
+                           dl_figure_text(q->arena, MILLION * q->points[at].cost_per_sample, 4),
+                           unit_of(q));
 }
 
 static const char *run_text(const struct dl_advice_request *q, int at) {
     const struct dl_advice_point *p = &q->points[at];
-    return dl_known(p->run_cost) ? dl_arena_printf(q->arena, "%s, %.4g %s", time_text(q, p->run_s),
-                                                   p->run_cost, unit_of(q))
-                                 : time_text(q, p->run_s);
+    return dl_known(p->run_cost)
+               ? dl_arena_printf(q->arena, "%s, %s %s", time_text(q, p->run_s),
+                                 dl_figure_text(q->arena, p->run_cost, 4), unit_of(q))
+               : time_text(q, p->run_s);
 }
 
 /* The reason for a choice, or why no number of nodes meets it. */
@@ -138,28 +144,27 @@ static const char *why_of(const struct dl_advice_request *q, const struct dl_adv
     switch (choice) {
     case KNEE:
         return dl_arena_printf(q->arena,
-                               "the knee: the most nodes within 10 %% of the least cost, %s",
+                               "sweet spot: the largest node count whose cost per sample is within "
+                               "10 %% of the minimum, %s",
                                cost_text(q, at));
     case FASTEST: return fastest_why(q, a);
-    case CHEAPEST: return dl_arena_printf(q->arena, "the cheapest: %s", cost_text(q, at));
+    case CHEAPEST: return dl_arena_printf(q->arena, "cheapest: %s", cost_text(q, at));
     case INEFFICIENT:
-        return at < 0 ? "scaling efficiency is at least 80 % at the end of the list"
+        return at < 0 ? "scaling efficiency stays above 80 % up to the largest count tried"
                       : dl_arena_printf(q->arena,
-                                        "scaling efficiency is below 80 %% from here on: %.0f %%",
+                                        "scaling efficiency drops below 80 %% here (%.0f %%)",
                                         100 * q->points[at].efficiency);
     case IN_TIME:
         return at < 0 ? dl_arena_printf(
-                            q->arena, "no number of nodes meets the deadline; the fastest, %s: %s",
+                            q->arena, "no node count meets the deadline; the fastest, %s, takes %s",
                             nodes_text(q, a->fastest), time_text(q, q->points[a->fastest].run_s))
-                      : dl_arena_printf(q->arena, "the cheapest that meets the deadline: %s",
+                      : dl_arena_printf(q->arena, "cheapest that meets the deadline: %s",
                                         run_text(q, at));
     default:
-        return at < 0
-                   ? dl_arena_printf(
-                         q->arena, "no number of nodes is within the budget; the cheapest, %s: %s",
-                         nodes_text(q, a->cheapest), run_text(q, a->cheapest))
-                   : dl_arena_printf(q->arena, "the fastest within the budget: %s",
-                                     run_text(q, at));
+        return at < 0 ? dl_arena_printf(q->arena,
+                                        "no node count is within the budget; the cheapest, %s: %s",
+                                        nodes_text(q, a->cheapest), run_text(q, a->cheapest))
+                      : dl_arena_printf(q->arena, "fastest within the budget: %s", run_text(q, at));
     }
 }
 
@@ -173,7 +178,7 @@ const char *dl_advice_text(const struct dl_advice_request *q) {
     const struct dl_advice a = dl_advice_of(q->points, q->count, &q->limits);
     struct dl_text text = {.arena = q->arena};
     if (q->count < 2 || a.fastest < 0) return "";
-    dl_text_printf(&text, "How many nodes, with %s:\n", q->rows[0].framework->name);
+    dl_text_printf(&text, "How many nodes with %s:\n", q->rows[0].framework->name);
     for (int i = 0; i < CHOICES; i++) {
         const int at = index_of(&a, i);
         if (!asked(q, i)) continue;

@@ -16,16 +16,16 @@ struct request {
 };
 #define REQUEST(member) struct request, member
 const struct dl_option dl_checkpoint_options[] = {
-    {"checkpoint", 0, "best|TIME", "Plan",
+    {"checkpoint", 0, "best|TIME", "Plan: checkpoints",
      "print the cost of checkpoints and failures for the best interval (Daly) or a given one, e.g. "
      "30min; the system must have node_mtbf_s and storage.write_bytes_per_s, e.g. by --set "
      "node_mtbf=20000h",
      DL_TEXT(REQUEST(interval))},
-    {"checkpoint-format", 0, "NAME,...|all", "Plan",
+    {"checkpoint-format", 0, "NAME,...|all", "Plan: checkpoints",
      "format of the checkpoints ('dlmodel list checkpoints'), or several to compare; default: what "
      "the framework writes",
      DL_TEXT(REQUEST(formats))},
-    {"checkpoint-probe", 0, "FILE", "Plan",
+    {"checkpoint-probe", 0, "FILE", "Plan: checkpoints",
      "table of checkpoints that tests/checkpoint/run.sh measured on the machine: what formats cost "
      "its cores; default: a measured 2-core Xeon",
      DL_TEXT(REQUEST(probe))},

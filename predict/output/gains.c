@@ -1,6 +1,7 @@
 /* gains.c - see the header. */
 #include "predict/output/gains.h"
 
+#include "model/core/figure.h"
 #include "model/core/text.h"
 
 enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_cost_memo *memo,
@@ -21,6 +22,19 @@ static bool relieves(const struct dl_saving *gain, enum dl_bottleneck bottleneck
     return (gain->relieves & 1u << bottleneck) != 0;
 }
 
+/* What the time saved by more of `gain` comes from: "; 76 ms of input depends on it, 8 ms of
+ * it exposed". */
+static const char *depends_text(const struct dl_prediction *p, const struct dl_saving *gain,
+                                struct dl_arena *arena) {
+    const bool input = relieves(gain, DL_BOUND_INPUT), compute = relieves(gain, DL_BOUND_COMPUTE);
+    const double all_s = input ? p->input_s : p->comm_s,
+                 exposed_s = input ? p->exposed_input_s : p->exposed_comm_s;
+    if ((compute && !input) || !(exposed_s > 0)) return "";
+    return dl_arena_printf(arena, "; %s of %s depends on it, %s of it exposed",
+                           dl_duration_text(arena, all_s), input ? "input" : "communication",
+                           dl_duration_text(arena, exposed_s));
+}
+
 const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_gains *gains,
                           struct dl_arena *arena) {
     const double SHOWN = 5e-4; /* 0.05 % */
@@ -38,21 +52,14 @@ const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_g
     if (shown == 0) return "";
     const struct dl_saving *first = &gains->list[0];
     const bool differs = !relieves(first, p->bottleneck) && first->saved_frac > own;
-    const char *said = dl_text_string(&text),
-               *on = relieves(first, DL_BOUND_COMPUTE)
-                         ? ""
-                         : dl_arena_printf(arena,
-                                           ", on which %.3g ms of communication depend (%.3g ms of "
-                                           "it exposed),",
-                                           1e3 * p->comm_s, 1e3 * p->exposed_comm_s);
+    const char *said = dl_text_string(&text);
     return dl_arena_printf(
-        arena, "10 %% more of one resource saves, of an iteration: %s%s.%s\n",
-        said != NULL ? said : "", shown < gains->count ? "; others less than 0.05 %" : "",
+        arena, "10 %% more of one resource shortens the iteration by: %s%s.%s\n", said,
+        shown < gains->count ? "; others under 0.05 %" : "",
         !differs ? ""
-                 : dl_arena_printf(arena,
-                                   " %s has the largest share of the time, but %s%s is what to "
-                                   "raise first.",
-                                   dl_bottleneck_names[p->bottleneck], first->resource, on));
+                 : dl_arena_printf(arena, " Most time goes to %s, but more %s would help most%s.",
+                                   dl_bottleneck_names[p->bottleneck], first->resource,
+                                   depends_text(p, first, arena)));
 }
 
 void dl_gains_json(struct dl_json_writer *w, const struct dl_gains *gains) {

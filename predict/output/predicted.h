@@ -37,9 +37,10 @@ const struct dl_predicted_row *dl_recommend_fastest(const struct dl_predicted *p
 /* F-TIE: of the rows tied with that one, on as many nodes, the one whose plan splits and shards
  * least; the fastest of these. NULL: none fits. */
 const struct dl_predicted_row *dl_recommend(const struct dl_predicted *p);
-/* Sentences on both: interval, bottleneck, ties, the command that shows every term. */
-const char *dl_recommend_text(struct dl_context *context, const struct dl_options *options,
-                              const struct dl_predicted *p);
+/* Sentences on both: speed, interval, bottleneck, ties; and the command that shows every term. */
+const char *dl_recommend_text(struct dl_arena *arena, const struct dl_predicted *p);
+const char *dl_recommend_command(struct dl_context *context, const struct dl_options *options,
+                                 const struct dl_predicted *p);
 /* A member "recommendation" of the open object; nothing where no plan fits. */
 void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p,
                        const struct dl_gains *gains);

@@ -63,8 +63,8 @@ static const char *remedy_of(const char *text) {
     static const struct {
         const char *about, *remedy;
     } remedies[] = {
-        {"outside the kernel samples",
-         "; calibrate on that device (dlmodel calibrate) or give runs of yours (--measured)"},
+        {"beyond the kernels measured", "; calibrate that device (dlmodel calibrate) or supply "
+                                        "your own measurements (--measured)"},
         {"outside the measured range of the links",
          "; measure collectives there (dlmodel import nccl-tests)"},
         {"memory is tight", ": a smaller batch or --micro-batch, or --recompute"},
@@ -79,7 +79,11 @@ void dl_predicted_note_warnings(struct dl_context *context, const struct dl_pred
     enum { MOST = 64 };
     struct kind kinds[MOST];
     int count = 0;
+    const bool several =
+        (p->inputs->framework_count > 1 || p->every_strategy) && dl_recommend(p) != NULL;
     for (int i = 0; i < p->count; i++) {
+        /* the table names plans that do not fit; what else is said of them matters to nobody */
+        if (several && !p->rows[i].prediction.fits && context->verbosity < 1) continue;
         for (int k = 0; k < p->rows[i].prediction.warning_count; k++) {
             const char *text = p->rows[i].prediction.warnings[k];
             const double number = number_of(text);
@@ -119,14 +123,14 @@ static void note_strategies(struct dl_context *context, const struct dl_predicte
             return;
         }
         if (i == 0 || strcmp(s->strategy, s[-1].strategy) != 0)
-            context->note(context, "not shown: %s (%s)", s->strategy, s->why);
+            context->note(context, "Omitted: %s (%s)", s->strategy, s->why);
     }
 }
 
 /* Each number of nodes on which the one framework cannot run. */
 static void note_nodes(struct dl_context *context, const struct dl_predicted *p) {
     for (int i = 0; i < p->skipped_count; i++)
-        context->note(context, "not shown: %lld nodes (%s)", (long long)p->skipped[i].nodes,
+        context->note(context, "Omitted: %lld nodes (%s)", (long long)p->skipped[i].nodes,
                       reason_of(&p->skipped[i]));
 }
 
@@ -147,9 +151,9 @@ static void note_frameworks(struct dl_context *context, const struct dl_predicte
             names = dl_arena_printf(context->arena, "%s, %s", names, s->framework);
         }
         if (first->nodes == 1)
-            context->note(context, "not shown: %s (%s)", names, reason_of(first));
+            context->note(context, "Omitted: %s (%s)", names, reason_of(first));
         else
-            context->note(context, "not shown from %lld nodes on: %s (%s)", (long long)first->nodes,
+            context->note(context, "Omitted from %lld nodes on: %s (%s)", (long long)first->nodes,
                           names, reason_of(first));
     }
 }
@@ -164,7 +168,7 @@ void dl_predicted_note_skipped(struct dl_context *context, const struct dl_predi
         note_frameworks(context, p);
     if (left_out > 0)
         context->note(context,
-                      "not shown: %d framework%s retired, in-house, lossy or asynchronous "
+                      "%d discontinued, proprietary, lossy, or asynchronous framework%s omitted "
                       "(--all-frameworks shows them, dlmodel list frameworks names them)",
-                      left_out, left_out == 1 ? ", which is" : "s, which are");
+                      left_out, left_out == 1 ? "" : "s");
 }

@@ -1,6 +1,7 @@
 /* recommend.c - which of the predicted rows to take. */
 #include <string.h>
 
+#include "model/core/figure.h"
 #include "model/core/text.h"
 #include "model/core/units.h"
 #include "model/framework/gradient_sync.h"
@@ -109,17 +110,30 @@ static const char *ties_text(struct dl_arena *arena, const struct dl_predicted *
     }
     if (count == 0) return "";
     if (count > 3) dl_text_printf(&names, " and %d more", count - 3);
-    return dl_arena_printf(
-        arena, " A tie, by the intervals, with %s.%s%s%s", dl_text_string(&names),
-        take != best ? "\nTake " : "", take != best ? take->framework->name : "",
-        take == best                        ? ""
-        : effort_of(take) < effort_of(best) ? ": of those tied, it splits and shards least."
-                                            : ": of those tied, the usual one.");
+    return dl_arena_printf(arena, "Indistinguishable from %s (the intervals overlap).%s%s%s\n",
+                           dl_text_string(&names), take != best ? " Take " : "",
+                           take != best ? take->framework->name : "",
+                           take == best                        ? ""
+                           : effort_of(take) < effort_of(best) ? ", which splits and shards least."
+                                                               : ", the most widely used.");
 }
 
-static const char *speed_text(struct dl_arena *arena, const struct dl_predicted_row *r) {
-    const double samples = r->prediction.throughput_samples_per_s;
-    return dl_arena_printf(arena, "%.*f samples/s", samples < 100 ? 1 : 0, samples);
+static const char *speed_text(struct dl_arena *arena, const struct dl_predicted *p,
+                              const struct dl_predicted_row *r) {
+    const struct dl_prediction_row row = dl_predicted_row_of(p, r);
+    const struct dl_throughput rate = dl_rows_throughput(&row);
+    if (!dl_known(rate.tokens_per_s))
+        return dl_arena_printf(arena, "%s samples/s",
+                               dl_figure_text(arena, r->prediction.throughput_samples_per_s, 4));
+    const char *tokens = dl_figure_text(arena, rate.tokens_per_s, 4),
+               *each = dl_figure_text(arena, rate.device_tokens_per_s, 4);
+    if (!dl_known(rate.mfu_frac))
+        return dl_arena_printf(arena, "%s tokens/s (%s per device)", tokens, each);
+    const bool lower = r->plan.precision >= DL_FP8;
+    return dl_arena_printf(arena, "%s tokens/s (%s per device, MFU %.0f %%%s%s%s)", tokens, each,
+                           100 * rate.mfu_frac, lower ? " of the " : "",
+                           lower ? dl_precision_names[r->plan.precision] : "",
+                           lower ? " peak" : "");
 }
 
 /* A retired, lossy or asynchronous framework that is faster is mentioned, not recommended. */
@@ -129,8 +143,8 @@ static const char *passed_text(struct dl_arena *arena, const struct dl_predicted
     if (loose == NULL || worth_of(loose) == 0 || loose->plan.nodes != best->plan.nodes ||
         loose->prediction.throughput_samples_per_s <= best->prediction.throughput_samples_per_s)
         return "";
-    return dl_arena_printf(arena, " (%s reaches %s, but %s.)", loose->framework->name,
-                           speed_text(arena, loose), dl_reservation_text(loose->framework));
+    return dl_arena_printf(arena, " (%s would reach %s, but %s.)", loose->framework->name,
+                           speed_text(arena, p, loose), dl_reservation_text(loose->framework));
 }
 
 /* How many runs of one's own stand behind the answer. */
@@ -141,25 +155,37 @@ static const char *corrected_text(struct dl_arena *arena, const struct dl_framew
     return dl_arena_printf(arena, ", corrected by %zu measured run%s", runs, runs == 1 ? "" : "s");
 }
 
-const char *dl_recommend_text(struct dl_context *context, const struct dl_options *options,
-                              const struct dl_predicted *p) {
-    const struct dl_predicted_row *best = dl_recommend_fastest(p), *take = dl_recommend(p);
-    struct dl_arena *arena = context->arena;
+static const char *subject_text(struct dl_arena *arena, const struct dl_predicted *p,
+                                const struct dl_predicted_row *best) {
+    const char *words = dl_rows_plan_words(&best->plan, arena);
+    return dl_arena_printf(
+        arena, "%s%s%s on %lld node%s%s%s%s", best->framework->name, p->every_strategy ? ", " : "",
+        p->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
+        best->plan.nodes == 1 ? "" : "s", words != NULL ? " (" : "", words != NULL ? words : "",
+        words != NULL ? ")" : "");
+}
+
+const char *dl_recommend_text(struct dl_arena *arena, const struct dl_predicted *p) {
+    const struct dl_predicted_row *best = dl_recommend_fastest(p);
     if (best == NULL) return "No plan fits in memory.\n";
     const struct dl_prediction *q = &best->prediction;
-    char low[32], high[32];
-    dl_units_format(q->iteration_low_s, DL_UNIT_S, low, sizeof low);
-    dl_units_format(q->iteration_high_s, DL_UNIT_S, high, sizeof high);
     return dl_arena_printf(
         arena,
-        "%s%s%s%s on %lld node%s: %s; with 80 %% probability an iteration takes %s to %s%s. "
-        "Bottleneck: %s, %.0f %% of the iteration.%s%s\n"
-        "Every term: %s%s%s\n",
-        p->count > 1 ? "The fastest is " : "", best->framework->name, p->every_strategy ? ", " : "",
-        p->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
-        best->plan.nodes == 1 ? "" : "s", speed_text(arena, best), low, high,
+        "%s%s: %s, %s per iteration (80 %% prediction interval %s%s). Bottleneck: %s, %.0f %% of "
+        "the iteration.%s\n%s",
+        p->count > 1 ? "Fastest: " : "", subject_text(arena, p, best), speed_text(arena, p, best),
+        dl_duration_text(arena, q->iteration_s),
+        dl_duration_range(arena, q->iteration_low_s, q->iteration_high_s),
         corrected_text(arena, best->framework), dl_bottleneck_names[q->bottleneck],
-        100 * q->bottleneck_share, passed_text(arena, p, best), ties_text(arena, p, best),
+        100 * q->bottleneck_share, passed_text(arena, p, best), ties_text(arena, p, best));
+}
+
+const char *dl_recommend_command(struct dl_context *context, const struct dl_options *options,
+                                 const struct dl_predicted *p) {
+    const struct dl_predicted_row *take = dl_recommend(p);
+    if (take == NULL) return "";
+    return dl_arena_printf(
+        context->arena, "Every term: %s%s%s\n",
         dl_inputs_command(context, options, "explain", take->framework, take->plan.nodes),
         p->every_strategy ? " --strategy " : "",
         p->every_strategy ? take->plan.strategy->name : "");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/statistics/stats.h"
+#include "model/core/figure.h"
 #include "model/core/text.h"
 #include "model/engine/interval.h"
 #include "model/engine/pipe.h"
@@ -74,12 +75,6 @@ const char *dl_rows_plan_text(const struct dl_prediction_row *row, struct dl_are
                            dl_rows_plan_words(row->plan, arena));
 }
 
-/* "54.1 days", "6.2 hours". */
-static const char *days_text(struct dl_arena *arena, double time_s) {
-    return time_s < 172800 ? dl_arena_printf(arena, "%.3g hours", time_s / 3600)
-                           : dl_arena_printf(arena, "%.4g days", time_s / 86400);
-}
-
 const char *dl_rows_length_text(const struct dl_prediction_row *row, struct dl_arena *arena) {
     const struct dl_prediction *p = row->prediction;
     const struct dl_run_total total = dl_rows_total(row);
@@ -87,38 +82,59 @@ const char *dl_rows_length_text(const struct dl_prediction_row *row, struct dl_a
     const double low = p->iteration_low_s / p->iteration_s,
                  high = p->iteration_high_s / p->iteration_s;
     const bool tokens = row->length->tokens > 0, gpu = row->system->device->kind == DL_DEVICE_GPU;
+    const double count = tokens ? row->length->tokens : row->length->epoch_count;
     return dl_arena_printf(
         arena,
-        "%.4g %s on %s: %.0f iterations, %s (with 80 %% probability %s to %s), %.4g %s-hours of "
-        "training alone.\n",
-        tokens ? row->length->tokens : row->length->epoch_count, tokens ? "tokens" : "epochs",
-        row->framework->name, total.iteration_count, days_text(arena, total.time_s),
-        days_text(arena, low * total.time_s), days_text(arena, high * total.time_s),
-        total.device_time_s / 3600, gpu ? "GPU" : "device");
+        "%s %s with %s: %s (80 %% interval %s)%s, %s iterations, %s %s-hours (excluding startup, "
+        "evaluation, and checkpoints).\n",
+        dl_count_text(arena, count),
+        tokens       ? "tokens"
+        : count == 1 ? "epoch"
+                     : "epochs",
+        row->framework->name, dl_duration_text(arena, total.time_s),
+        dl_duration_range(arena, low * total.time_s, high * total.time_s),
+        !(p->first_epoch_iteration_s > 1.01 * p->iteration_s)
+            ? ""
+            : dl_arena_printf(arena, ", the first epoch %s",
+                              dl_duration_text(arena, total.first_epoch_s)),
+        dl_whole_text(arena, total.iteration_count),
+        dl_figure_text(arena, total.device_time_s / 3600, 4), gpu ? "GPU" : "device");
+}
+
+/* The fullest and the emptiest pipeline stage, or all of a few. */
+static const char *stages_list(const struct dl_prediction *p, struct dl_arena *arena) {
+    enum { SHOWN = 4 };
+    const double capacity = p->stages[0].capacity_bytes;
+    struct dl_text text = {.arena = arena};
+    double most = 0, least = INFINITY;
+    for (int i = 0; i < p->stage_count; i++) {
+        const double total = p->stages[i].total_bytes;
+        most = fmax(most, total), least = fmin(least, total);
+        if (p->stage_count <= SHOWN)
+            dl_text_printf(&text, "%s%.3g", i > 0 ? ", " : "", total / GIB);
+    }
+    if (p->stage_count > SHOWN) dl_text_printf(&text, "%.3g to %.3g", least / GIB, most / GIB);
+    if (most <= capacity)
+        dl_text_printf(&text, " GiB (%.0f %% free in the fullest)", 100 * (1 - most / capacity));
+    else
+        dl_text_add(&text, " GiB (the fullest does not fit)");
+    return dl_text_string(&text);
 }
 
 const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *arena) {
-    enum { SHOWN = 16 };
     const double capacity = p->stage_count > 0 ? p->stages[0].capacity_bytes : NAN;
     struct dl_text text = {.arena = arena};
     if (!dl_known(capacity)) return "";
-    dl_text_printf(&text, "Memory%s, %.4g GiB of a device [GiB (margin)]:",
-                   p->stage_count > 1 ? " of the stages" : "", capacity / GIB);
-    for (int i = 0; i < p->stage_count; i++) {
-        const double total = p->stages[i].total_bytes;
-        /* of long pipelines the first and the last */
-        if (p->stage_count > SHOWN && i == SHOWN - 1) dl_text_add(&text, " ...");
-        if (p->stage_count > SHOWN && i >= SHOWN - 1 && i < p->stage_count - 1) continue;
-        dl_text_printf(&text, " %.3g (%.0f %%%s)", total / GIB, 100 * (1 - total / capacity),
-                       total > capacity                   ? ", does not fit"
-                       : total > DL_TIGHT_FRAC * capacity ? ", tight"
-                                                          : "");
-    }
-    if (dl_known(p->max_micro_batch_samples))
-        dl_text_printf(&text, ". The largest micro-batch that fits is %.0f sample%s.\n",
+    if (p->stage_count > 1)
+        dl_text_printf(&text, "Memory per pipeline stage (limit %.4g GiB): %s. ", capacity / GIB,
+                       stages_list(p, arena));
+    if (p->max_micro_batch_samples >= 1)
+        dl_text_printf(&text, "The largest micro-batch that fits is %.0f sample%s.",
                        p->max_micro_batch_samples, p->max_micro_batch_samples == 1 ? "" : "s");
-    else
-        dl_text_add(&text, ".\n");
+    else if (dl_known(p->max_micro_batch_samples))
+        dl_text_add(&text, "Not even a micro-batch of one sample fits.");
+    if (text.length == 0) return "";
+    dl_text_add(&text, "\n");
     return dl_text_string(&text);
 }
 

@@ -501,8 +501,8 @@ async function health() {
     const off = rows.filter((r) => known(r.predicted_low) && (r.measured < r.predicted_low || r.measured > r.predicted_high));
     $('health-sentence').textContent = `${rows.length} runs; ${off.length} lie outside their interval.`;
     drawHealth(rows);
-    table($('health-rows'), ['run', 'framework', 'network', 'devices', 'measured', 'predicted', 'error %', 'likely cause'], [...off, ...rows.filter((r) => !off.includes(r))].map((r) => [r.id, r.framework, r.workload, r.devices,
-      digits(r.measured, 4) + ' ' + r.unit, digits(r.predicted, 4), digits(r.error_pct), r.cause || (off.includes(r) ? 'unknown' : '')]));
+    table($('health-rows'), ['run', 'framework', 'network', 'devices', 'measured', 'predicted', 'time error %', 'likely cause'], [...off, ...rows.filter((r) => !off.includes(r))].map((r) => [r.id, r.framework, r.workload, r.devices,
+      digits(r.measured, 4) + ' ' + r.unit, digits(r.predicted, 4), digits(r.time_error_pct), r.cause || (off.includes(r) ? 'unknown' : '')]));
   } catch (e) { $('health-sentence').textContent = e.message; }
 }
 function drawHealth(rows) {

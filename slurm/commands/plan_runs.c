@@ -55,6 +55,22 @@ static enum dl_code read_names(struct dl_arena *arena, const struct dl_slurm_cho
     return DL_OK;
 }
 
+/* The nodes of --gpus: full ones, or a part of one. */
+static enum dl_code read_gpus(const struct dl_slurm_choice *choice, struct wanted *w,
+                              struct dl_err *err) {
+    const int64_t each = w->run.devices_per_node;
+    if (choice->nodes != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "give --nodes or --gpus, not both");
+    if (choice->gpus > each && choice->gpus % each != 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--gpus: expected at most %" PRId64 ", or a multiple of the %" PRId64
+                       " devices of a node, got %" PRId64,
+                       each, each, choice->gpus);
+    if (choice->gpus < each) w->run.devices_per_node = choice->gpus;
+    w->nodes[0] = choice->gpus / w->run.devices_per_node;
+    return DL_OK;
+}
+
 static enum dl_code read_counts(const struct dl_slurm_choice *choice, struct wanted *w,
                                 struct dl_err *err) {
     const struct dl_run_record *run = &w->run;
@@ -69,6 +85,7 @@ static enum dl_code read_counts(const struct dl_slurm_choice *choice, struct wan
     }
     DL_TRY(dl_list_parse(choice->nodes != NULL ? choice->nodes : "1", w->nodes, MAX_NODES,
                          &w->node_count, err));
+    if (choice->gpus != DL_ABSENT) DL_TRY(read_gpus(choice, w, err));
     if (run->profile && run->devices_per_node != 1) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--profile measures the layers of one device, or with --nodes above 1 the "
@@ -247,6 +264,7 @@ static enum dl_code read_choice(struct dl_context *context, const struct dl_opti
                                  .most_repeats = 60,
                                  .batch_per_device = DL_ABSENT,
                                  .global_batch = DL_ABSENT,
+                                 .gpus = DL_ABSENT,
                                  .run = {.devices_per_node = profile ? 1 : site->devices_per_node,
                                          .steps = profile ? 5 : 50,
                                          .warmup_steps = profile ? 3 : 10,

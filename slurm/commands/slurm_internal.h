@@ -25,7 +25,7 @@ struct dl_slurm_choice {
     double interval_width_frac; /* of --method, a fraction */
     int64_t most_repeats;
     const char *sweep; /* of submit: a table of searches instead of runs */
-    int64_t repeats, batch_per_device, global_batch, parts;
+    int64_t repeats, batch_per_device, global_batch, parts, gpus;
     struct dl_site site; /* overrides: partition, account, ... of the jobs */
     double time_limit_s;
 };

@@ -37,7 +37,7 @@ for f in $fields; do has "csv field $f" "^([a-z_.]+,)*$f(,|\$)"; done
 for f in $parts; do has "csv field memory.$f" "[,^]memory\\.$f(,|\$)"; done
 
 # A row for each framework that works on 16 nodes.
-run predict --system iris-v100 --nodes 16 --all-frameworks
+run predict --system iris-v100 --nodes 16 --all-frameworks --long
 check 'predict' 0
 for f in pytorch-ddp horovod-tensorflow horovod-pytorch horovod-mxnet horovod-keras tensorflow-ps tensorflow-multiworker \
     mxnet-dist-sync chainermn ideal; do has "row of $f" "$f .*[0-9]"; done
@@ -211,7 +211,7 @@ fi
 
 # An option has the same letter wherever it has one, and a command for runs has all letters of predict.
 for command in $("$DLMODEL" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
-    "$DLMODEL" "$command" --help | sed -nE "s/^  (-[a-zA-Z], |    )(--[a-z-]+).*/\\2 \\1$command/p" | tr -d ,
+    "$DLMODEL" "$command" --help-all | sed -nE "s/^  (-[a-zA-Z], |    )(--[a-z-]+).*/\\2 \\1$command/p" | tr -d ,
 done | awk 'NF == 3' | sort > "$SCRATCH/letters"
 two=$(cut -d ' ' -f 1,2 "$SCRATCH/letters" | sort -u | cut -d ' ' -f 1 | uniq -d)
 if [ -z "$two" ]; then echo 'ok an option has one letter'; else echo "not ok an option has one letter: $two"; fi

@@ -13,7 +13,7 @@ with compare $here/pytorch_cpu_runs.csv --median --markdown $layers
 check 'compare --markdown' 0
 has 'a row for each run' '^\| pytorch-ddp-resnet18-64x64-n2x1-b8 \| 2 \| [0-9.]+ ms \| [0-9.]+ ms \| [-+][0-9.]+ % \| compute \| '
 has 'shared cores are said' 'n4x1-b64 \| 4 \| .*oversubscribed 2 times: 4 devices time-slice a host for 2'
-has 'errors over all' '^Mean absolute error over 9 rows: '
+has 'errors over all' '^Mean absolute time error over 9 rows: '
 # shellcheck disable=SC2086
 with compare $here/pytorch_cpu_runs.csv --where nodes=1,2 --json $layers
 check 'every repeat without --median' 0

@@ -11,7 +11,7 @@ for command in $commands; do
     check "man page of $command" 0
     cp "$work/out" "$work/page"
     [ "$(sed -n 1p "$work/page" | cut -d' ' -f2)" = "DLMODEL\\-$(echo "$command" | tr '[:lower:]' '[:upper:]')" ] || bad "title of the page of $command" "$(sed -n 1p "$work/page")"
-    run help "$command"
+    run help "$command" --help-all
     missing=
     for option in $(sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p' "$work/out"); do
         grep -q -- "$(echo "$option" | sed 's/-/\\\\-/g')" "$work/page" || missing="$missing $option"

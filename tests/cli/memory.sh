@@ -127,3 +127,19 @@ END
 run predict --system dgx-a100-80 --workload gpt3_175b --framework megatron --nodes 16 --tp 8 --pp 16 --micro-batch 1 --global-batch 64 \
     --sequence-parallel --recompute selective --precision mixed --json
 near 'gpt3_175b: activations of the first stage and scores of the layer at work' 2 '(16 * 6 * 34 + 80) * 2048 * 12288 / 8' .memory.activations_bytes
+
+
+# TensorFlow keeps what its composed kernels read again: 150 bytes per token and hidden unit in mixed precision, 194 in fp32
+# (tools/count_kept.py). 14 samples of BERT fit into 32 GB and 16 do not: NVIDIA/DeepLearningExamples #101.
+on_v100() { run predict --system iris-v100-32 --framework horovod-tensorflow -g 1 "$@" --json; }
+while read -r precision kept; do
+    on_v100 -w bert_large:seq=512,layers=12 -b 8 --precision "$precision"
+    few=$(jq '.results[0].memory.activations_bytes' "$SCRATCH/out")
+    on_v100 -w bert_large:seq=512,layers=24 -b 8 --precision "$precision"
+    near "TensorFlow, $precision: a layer" 0.1 "$kept * 512 * 1024 * 8" "(.memory.activations_bytes - $few) / 12"
+done << 'END'
+mixed 150
+fp32 194
+END
+on_v100 -w bert_large:seq=512 -b max --precision mixed --optimizer lamb
+near 'TensorFlow, mixed: the largest batch of BERT' 0 14 .batch_per_device_samples

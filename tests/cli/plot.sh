@@ -76,7 +76,7 @@ cp "$work/judged" "$work/out"
 has 'sources best first' '^2 0$'
 run plot error "$runs" --csv
 check 'error as numbers' 0
-has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
+has 'columns of error' '^group,label,offset,time_error_pct,mean_pct,'
 
 run plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework ideal --nodes 1 --csv
 check 'roofline as numbers' 0

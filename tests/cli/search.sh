@@ -154,8 +154,12 @@ search --tp 5
 check 'ranks that do not divide' 2 'does not divide the 16 heads'
 search --memory 1GB
 check 'too little memory' 1 'no plan fits.*nearest'
-search --deadline 1us
+search --max-iteration 1us
 check 'no plan is that fast' 1 'no plan meets the deadline'
+search --deadline 1h
+check 'a deadline is that of a run' 2 'needs --tokens or --epochs'
+search --tokens 1T --deadline 1min
+check 'no plan ends the run in time' 1 'no plan meets the deadline'
 search --shard 2/2
 check 'no such part' 2 'expected I/N'
 search --objective cost

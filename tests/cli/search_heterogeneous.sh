@@ -62,6 +62,16 @@ first=$(field 'd["results"][0]["throughput_samples_per_s"]') joule=$(field 'd["r
 run predict --system iris-v100 --workload resnet50 --framework pytorch-ddp --json
 same=$(field "abs(d['results'][0]['throughput_samples_per_s'] - $first) < 1e-9 and abs($first / $joule * d['results'][0]['iteration_s'] / d['results'][0]['iteration_energy_j'] - 1) < 1e-9")
 if [ "$same" = True ]; then echo 'ok as predict'; else bad 'as predict' "$same"; fi
+run match --systems iris-v100,dgx-h100 --workloads resnet50
+check 'machines with different defaults' 0
+has 'the answer comes first' '^resnet50: fastest: dgx-h100 with [a-z0-9-]+, [0-9,]+ samples/s on 8 devices'
+has 'one precision for all' '^mixed on all of them .their defaults differ; -p chooses.'
+lines=$(grep -c '^ resnet50 ' "$SCRATCH/out")
+if [ "$lines" = 2 ]; then echo 'ok one line a machine'; else bad 'one line a machine' "$lines"; fi
+run match --systems cartesius-k40 --workloads bert_base --long
+check 'frameworks too new for a machine' 0
+has 'and why' 'deepspeed-zero1 needs GPUs of pascal or newer; k40 is kepler'
+hasnt 'which have no row' '^ bert_base +megatron-core'
 run match --systems nowhere
 check 'an unknown system' 2 'nowhere'
 run match --system iris-v100

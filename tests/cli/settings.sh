@@ -148,6 +148,52 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     run predict --system dgx-b200 $lora --lora-rank 16 --export megatron
     check 'a script of pretraining has no adapters' 2 'lora'
 }
+# Documents of 2048 tokens in sequences of 8192 (F-PACKED): attention as in 4 times as many sequences of 2048, everything else as before. Causal pairs of a token: (d + 1)/2.
+# shellcheck disable=SC2086
+{
+    packed='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 1 --tp 4 --sequence-parallel --pp 1 --micro-batch 1 --precision bf16 --zero 1 --recompute none'
+    whole=$(field compute_s $packed --global-batch 8) docs=$(field compute_s $packed --global-batch 8 --packed-length 2048)
+    # model flop of a sample: 6 for each parameter that multiplies and token, 12 * layers * hidden for each pair of tokens
+    flop() { "$DLMODEL" predict $packed --global-batch 8 "$@" --json 2> /dev/null | awk '/"(model_flop_per_s_per_device|throughput_samples_per_s)"/ { gsub(/[",]/, ""); v[$1] = $2 } END { printf "%.9g", v["model_flop_per_s_per_device:"] * 8 / v["throughput_samples_per_s:"] }'; }
+    saved=$(awk "BEGIN { print $(flop) - $(flop --packed-length 2048) }")
+    holds 'model flop by hand' "$saved / (12 * 32 * 4096 * 8192 * (8192 - 2048) / 2) > 0.9999 && $saved / (12 * 32 * 4096 * 8192 * (8192 - 2048) / 2) < 1.0001"
+    holds 'shorter attention' "$docs < $whole && $docs > $whole - 1.6 * $saved / 600e12"
+    holds 'documents as long as the sequence' "$(field compute_s $packed --global-batch 8 --packed-length 8192) == $whole"
+    run predict --workload resnet50 --packed-length 100
+    check 'no attention' 2 'packed-length: resnet50 has no attention'
+    printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,global_batch,micro_batch,tp,pp,metric,value,unit,recompute,zero,sequence_parallel,packed_length\na,x,dgx-h100,megatron-core,llama3_8b,bf16,1,8,8,1,4,1,iteration,1,s,none,1,1,2048\n' > "$SCRATCH/packed.csv"
+    column=$("$DLMODEL" compare "$SCRATCH/packed.csv" --rows --json 2> /dev/null | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | head -n 1)
+    holds 'the column is the option' "\"$column\" == \"$(field iteration_s $packed --global-batch 8 --packed-length 2048)\""
+}
+# Stages as listed (F-STAGE-LAYERS): 8 equal ones are the default's; one of 5 layers instead of 4 on the first of 8 stages, which holds all 8 micro-batches, keeps 5/4 of the activations.
+# shellcheck disable=SC2086
+{
+    eight='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 1 --tp 1 --pp 8 --global-batch 64 --micro-batch 1'
+    even=$(field activations_bytes $eight) more=$(field activations_bytes $eight --stage-layers 5,6x4,3)
+    holds 'equal stages listed' "$(field iteration_s $eight --stage-layers 8x4) == $(field iteration_s $eight)"
+    holds 'a longer stage keeps more' "$more > 1.23 * $even && $more < 1.25 * $even"
+    # the last stage has the head: a layer less on it, the whole pipeline is faster
+    holds 'a shorter last stage' "$(field iteration_s $eight --stage-layers 5,6x4,3) < 0.9 * $(field iteration_s $eight)"
+    run predict $eight --stage-layers 8x5
+    check 'layers that are not there' 2 'stage-layers: lists 40 layers, llama3_8b has 32'
+    run predict $eight --stage-layers 4x8
+    check 'other stages than the pipeline' 2 'stage-layers: lists 4 stages, of --pp 8'
+    run predict $eight --stage-layers 4,4,x4
+    check 'no list' 2 'stage-layers: expected layers of each stage'
+    # 22 layers on 8 stages, the first and the last a layer less than the others: 11.8 samples/s for each of 8 A100 with 1F1B (zero-bubble, tables 3 and 4)
+    rate=$(field throughput_samples_per_s --system a100-8x-roce --workload gpt:layers=22,hidden=2304,heads=24,seq=1024,vocab=50304 --framework megatron-core --nodes 1 --tp 1 --pp 8 --global-batch 144 --micro-batch 6 --precision bf16 --recompute none --stage-layers 2,6x3,2)
+    holds 'published rate with shorter ends' "$rate > 0.8 * 8 * 11.8 && $rate < 1.2 * 8 * 11.8"
+}
+printf 'torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 30 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 128 --pipeline-model-parallel-size 8 --bf16 --vocab-size 32000' > "$SCRATCH/stages.sh"
+while read -r wanted words; do
+    { cat "$SCRATCH/stages.sh"; echo " $words"; } > "$SCRATCH/listed.sh"
+    run import "$SCRATCH/listed.sh" --system dgx-h100
+    has "stages: '$words'" "stage-layers $wanted"
+done << 'END'
+3,6x4,3 --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split
+2,6x4,4 --decoder-first-pipeline-num-layers 2
+5,6x3,7 --decoder-first-pipeline-num-layers 5 --decoder-last-pipeline-num-layers 7
+END
 # Leaves of 8 of 64 nodes (F-NETWORK-LEAF): the ring of each data group crosses an uplink of 8 nodes' rate / 64 with one node's traffic, 8 times too much; all 8 nodes of a leaf send to the next stage, 16 nodes away, 64 times too much. 2 : 1 slows neither ring.
 # shellcheck disable=SC2086
 {
@@ -187,7 +233,7 @@ deepep --moe-token-dispatcher-type flex --moe-enable-deepep
 hybridep --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep
 END
 # shellcheck disable=SC2086
-for off in '' '--cuda-graphs layer' '--cuda-graphs iteration' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
+for off in '' '--pp 2 --stage-layers 18,14' '--cuda-graphs layer' '--cuda-graphs iteration' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
     "$DLMODEL" predict $llama --zero 1 $off --export megatron > "$SCRATCH/exported.sh" 2> /dev/null
     there=$(field iteration_s $llama --zero 1 $off) back=$("$DLMODEL" predict --system dgx-h100 --plan "$SCRATCH/exported.sh" --json 2> /dev/null | sed -n 's/^ *"iteration_s": *\([^,]*\),*$/\1/p' | head -n 1)
     if [ -n "$there" ] && [ "$there" = "$back" ]; then echo "ok exported and imported '$off'"; else echo "not ok exported and imported '$off': $there, $back"; fi

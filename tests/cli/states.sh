@@ -20,10 +20,20 @@ battery() {
     run predict --nodes 1 --json
     check "$state: predict" 0
     has "$state: for $2" "\"system\": \"$2\""
-    for command in explain search advise match report; do
+    for command in explain search advise match report cite 'plot timeline --framework pytorch-ddp --format terminal'; do
+        # shellcheck disable=SC2086 # words of a command
         run $command --nodes 1
         check "$state: $command" 0
     done
+    run probe-run --framework pytorch-ddp --nodes 8
+    check "$state: probe-run" 0
+    run compare "$root/data/runs/keras_aws.csv"
+    check "$state: compare" 0
+    printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"predict","arguments":{"nodes":1}}}' > "$SCRATCH/request"
+    "$DLMODEL" mcp < "$SCRATCH/request" > "$SCRATCH/out" 2> "$SCRATCH/err"
+    status=$?
+    check "$state: mcp" 0
+    has "$state: mcp predicts for $2" "system[^a-z]*$2"
     run list systems
     if [ "$2" = local ]; then has "$state: local is listed" '^ *local '; else hasnt "$state: no local is listed" '^ *local '; fi
     run plot scaling --nodes 1,2 --framework pytorch-ddp -o "$SCRATCH/pic ture.svg"
@@ -40,6 +50,7 @@ HOME="$SCRATCH/fresh ho me"
 export HOME SCRATCH
 mkdir "$HOME"
 battery 'fresh home' iris-v100 5
+service 'fresh home'
 says 'a fresh home stays as it was' [ -z "$(ls -A "$HOME")" ]
 
 HOME="$SCRATCH/calibrated ho me"
@@ -78,6 +89,7 @@ if grep -q 'built without OpenBLAS and oneDNN' "$SCRATCH/err"; then
 else
     check 'and calibrate says so before it measures' 5 'cannot make directory'
 fi
+service 'a home that cannot be written'
 unset HOME
 battery 'no home' iris-v100 2
 service 'no home'

@@ -43,9 +43,11 @@ if [ "$(of '.results[0].tokens_per_s')" = null ]; then echo 'ok images have no t
 
 predict --gpus 16 --tp 2 --pp 4 --micro-batch 1 --tokens 15T
 check 'length of a run' 0
-has 'tokens, days, GPU-hours' '^1\.5e\+13 tokens on megatron: [0-9]+ iterations, [0-9.]+ days .* GPU-hours of training alone'
-has 'memory by stage' '^Memory of the stages, 80 GiB of a device .*: ([0-9.]+ \([0-9]+ %\) ){3}[0-9.]+ \([0-9]+ %\)\. The largest micro-batch that fits is [0-9]+ samples'
-has 'MFU in the table' ' MFU +HFU '
+has 'tokens, days, GPU-hours' '^15T tokens with megatron: [0-9.]+ days .* [0-9,]+ iterations, [0-9,]+ GPU-hours \(excluding startup'
+has 'memory by stage' '^Memory per pipeline stage .limit 80 GiB.: ([0-9.]+, ){3}[0-9.]+ GiB \([0-9]+ % free in the fullest\)\. The largest micro-batch that fits is [0-9]+ samples'
+has 'MFU in the answer' 'MFU [0-9]+ %'
+predict --gpus 16 --tp 2 --pp 4 --micro-batch 1 --long
+has 'MFU in the long table' ' MFU +HFU '
 predict --gpus 16 --tp 2 --pp 4 --micro-batch 1 --json
 agree 'the fullest stage is the memory' "$(of '.results[0].memory.total_bytes')" "$(of '[.results[0].stages[].total_bytes] | max')"
 agree 'as many stages as asked' "$(of '.results[0].stages | length')" 4
@@ -65,7 +67,7 @@ run predict --nodes 2 --framework horovod-pytorch,pytorch-ddp --json
 check 'several frameworks' 0
 if [ "$(of '[.results[].framework] | join(" ")')" = 'horovod-pytorch pytorch-ddp' ]; then echo 'ok as listed'; else bad 'as listed' "$(of '[.results[].framework] | join(" ")')"; fi
 run predict --nodes 2 --framework pytorch-ddp,pytorch-dp
-check 'one of several cannot run here' 0 'not shown'
+check 'one of several cannot run here' 0 'Omitted'
 run predict --framework pytorch-ddp,pytorch-dpp
 check 'an unknown one of several' 2 'pytorch-dp'
 run predict --framework pytorch-ddp,pytorch-ddp

@@ -11,7 +11,7 @@
 
 #include "model/framework/cost.h"
 #include "model/framework/facts.h"
-#include "model/machine/kernel_batchnorm.h"
+#include "model/machine/kernel_norm.h"
 #include "model/workload/workload.h"
 #include "tests/check.h"
 #include "tests/fake.h"

@@ -111,6 +111,10 @@ static void length_of_a_run(void **state) {
     length = (struct dl_run_length){.epoch_count = 2};
     plan.input.dataset_samples = 100;
     check_close(dl_run_total_of(&g.workload, &plan, &p, &length).iteration_count, 7, 0);
+    p.first_epoch_iteration_s = 10; /* 4 of the 7 iterations */
+    t = dl_run_total_of(&g.workload, &plan, &p, &length);
+    check_close(t.time_s, 4 * 10 + 3 * 3.2, 1e-12);
+    check_close(t.first_epoch_s, 40, 1e-12);
     assert_true(
         isnan(dl_run_total_of(&g.f.workload, &plan, &p, &(struct dl_run_length){0}).time_s));
     dl_arena_free(&g.f.arena);

@@ -77,6 +77,9 @@ struct dl_transformer {
     int body_count;               /* workload layers in one body layer */
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
     double dense_prefix_layers;   /* transformer layers of another kind before the body */
+    /* of each pipeline stage, leading layers of another kind included, where the plan lists them */
+    const double *listed_layers;
+    int64_t listed_stages;
     /* rows of experts for each token when all ranks have as many: k x capacity factor; 0 without
      * experts */
     double rows_per_token;
@@ -168,6 +171,14 @@ int dl_transformer_softmax_kernels(const struct dl_framework *framework,
                                    enum dl_precision precision, const struct dl_layer *layer,
                                    enum dl_pass pass, double samples,
                                    struct dl_kernel out[DL_TRANSFORMER_SOFTMAX_KERNELS]);
+
+struct dl_transformer_mapping;
+/* Body layers of a stage (0: the first). F-TRANSFORMER-STAGES */
+double dl_transformer_stage_layers(const struct dl_transformer *tf,
+                                   const struct dl_transformer_mapping *mapping, int64_t stage);
+/* Sets the layers of the stages in the mapping. */
+void dl_transformer_place_layers(const struct dl_transformer *tf, double pp,
+                                 struct dl_transformer_mapping *out);
 
 /* The devices of a group of ranks: every `stride`-th device from one on. */
 struct dl_transformer_group {

@@ -93,9 +93,7 @@ static void list_tasks(const struct dl_transformer_parts *t, struct dl_predictio
 static struct dl_pass_work work_of_pass(const struct dl_transformer_parts *t, int stage,
                                         double parts) {
     const int last = (int)t->mapping.split.pp - 1, r = (int)t->choice.recompute;
-    const double layers = stage == 0      ? t->mapping.end_layers[0]
-                          : stage == last ? t->mapping.end_layers[1]
-                                          : t->mapping.stage_layers,
+    const double layers = dl_transformer_stage_layers(t->tf, &t->mapping, stage),
                  times[DL_TRANSFORMER_PARTS] = {[DL_TRANSFORMER_BEFORE] = stage == 0,
                                                 [DL_TRANSFORMER_BODY] = layers,
                                                 [DL_TRANSFORMER_AFTER] = stage == last};

@@ -120,63 +120,12 @@ static double part_elements(const struct dl_transformer *tf, const struct dl_tra
     return dl_transformer_rank_elements(&trained, s);
 }
 
-double dl_transformer_end_layers(double layers, double stages, int last) {
-    const double most = ceil(layers / stages), missing = most * stages - layers;
-    return most - (missing >= (last ? 1 : 2) ? 1 : 0);
-}
-
-/* F-TRANSFORMER-STAGES: a stage is full when the layers up to its last one, and the head after
- * them, hold more than its share of all their parameters. */
-static void place_by_cost(const struct dl_transformer *tf, double pp,
-                          struct dl_transformer_mapping *out) {
-    const double body = tf->split_elements[DL_TRANSFORMER_BODY],
-                 head = tf->tied_elements > 0 ? tf->tied_elements
-                                              : tf->split_elements[DL_TRANSFORMER_AFTER],
-                 share = (tf->stack * body + head) / pp;
-    double stage = 0, held = 0, most = 0;
-    for (double layer = 1; layer <= tf->stack; layer++) {
-        held++;
-        if (stage == pp - 1 || layer * body <= (stage + 1) * share) continue;
-        if (stage == 0)
-            out->end_layers[0] = held;
-        else
-            most = fmax(most, held);
-        held = 0;
-        stage++;
-    }
-    out->end_layers[1] = stage == pp - 1 ? held : 0;
-    if (stage < pp - 1) most = fmax(most, held);
-    out->stage_layers = pp > 2 ? fmax(1, most) : fmax(out->end_layers[0], out->end_layers[1]);
-}
-
-/* F-TRANSFORMER-STAGES: leading layers of another kind count like those of the body, and are on the
- * first stage, alone where they fill it. */
-static void place_layers(const struct dl_transformer *tf, double pp,
-                         struct dl_transformer_mapping *out) {
-    const double lead = tf->dense_prefix_layers, all = tf->stack + lead;
-    out->all_layers = out->stage_layers = out->end_layers[0] = out->end_layers[1] = tf->stack;
-    if (pp <= 1) return;
-    if (tf->framework->transformer.stages_by_cost && lead == 0 && tf->stack >= pp) {
-        place_by_cost(tf, pp, out);
-        return;
-    }
-    if (ceil(all / pp) <= lead) {
-        out->stage_layers = ceil(tf->stack / (pp - 1));
-        out->end_layers[0] = 0;
-        out->end_layers[1] = dl_transformer_end_layers(tf->stack, pp - 1, 1);
-        return;
-    }
-    out->stage_layers = ceil(all / pp);
-    out->end_layers[0] = dl_transformer_end_layers(all, pp, 0) - lead;
-    out->end_layers[1] = dl_transformer_end_layers(all, pp, 1);
-}
-
 static void count_parameters(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
     const struct dl_transformer_split *s = &out->split;
     const double body = part_elements(tf, s, DL_TRANSFORMER_BODY),
                  before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
     const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
-    place_layers(tf, (double)s->pp, out);
+    dl_transformer_place_layers(tf, (double)s->pp, out);
     for (int i = 0; i < DL_TRANSFORMER_PARTS; i++)
         out->unit_elements[i] = part_elements(tf, s, (enum dl_transformer_part)i);
     out->expert_replicas = (double)dl_transformer_expert_replicas(s);

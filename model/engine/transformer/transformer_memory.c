@@ -58,10 +58,7 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
                              ? micro_batch->micro_samples * tf->workload->input_bytes_per_sample
                              : 0;
     const double flight = dl_transformer_stage_in_flight(mapping, choice, stage);
-    const double layers = one     ? mapping->stage_layers
-                          : first ? mapping->end_layers[0]
-                          : last  ? mapping->end_layers[1]
-                                  : mapping->stage_layers;
+    const double layers = dl_transformer_stage_layers(tf, mapping, stage);
     struct dl_memory m = mapping->states[first ? 0 : last ? 1 : 2];
     m.activations_bytes = flight * layers * micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r];
     if (first)
@@ -82,15 +79,28 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
     *out = m;
 }
 
+/* The stages that may be fullest: the first, the last, the second; all where their layers are
+ * listed. */
+static int stage_count(const struct dl_transformer *tf,
+                       const struct dl_transformer_mapping *mapping) {
+    const int64_t pp = mapping->split.pp;
+    return (int)(tf->listed_stages > 0 || pp < 3 ? pp : 3);
+}
+
+static int64_t stage_of(const struct dl_transformer *tf,
+                        const struct dl_transformer_mapping *mapping, int index) {
+    if (tf->listed_stages > 0) return index;
+    return index == 0 ? 0 : index == 1 ? mapping->split.pp - 1 : 1;
+}
+
 void dl_transformer_hold(const struct dl_transformer *tf,
                          const struct dl_transformer_mapping *mapping,
                          const struct dl_transformer_micro_batch *micro_batch,
                          const struct dl_transformer_choice *choice,
                          struct dl_transformer_result *out) {
-    const int64_t pp = mapping->split.pp, stages[] = {0, pp - 1, 1};
-    for (int i = 0; i < (pp > 2 ? 3 : pp > 1 ? 2 : 1); i++) {
+    for (int i = 0; i < stage_count(tf, mapping); i++) {
         struct dl_memory m;
-        dl_transformer_stage_memory(tf, mapping, micro_batch, choice, stages[i], &m);
+        dl_transformer_stage_memory(tf, mapping, micro_batch, choice, stage_of(tf, mapping, i), &m);
         if (i == 0 || m.total_bytes > out->memory.total_bytes) out->memory = m;
     }
     out->fits = !dl_known(out->memory.capacity_bytes) ||
@@ -101,11 +111,10 @@ double dl_transformer_largest_micro_batch(const struct dl_transformer *tf,
                                           const struct dl_transformer_mapping *mapping,
                                           const struct dl_transformer_micro_batch *micro_batch,
                                           const struct dl_transformer_choice *choice) {
-    const int64_t pp = mapping->split.pp, stages[] = {0, pp - 1, 1};
     double samples = HUGE_VAL;
-    for (int i = 0; i < (pp > 2 ? 3 : pp > 1 ? 2 : 1); i++) {
+    for (int i = 0; i < stage_count(tf, mapping); i++) {
         struct dl_memory m;
-        dl_transformer_stage_memory(tf, mapping, micro_batch, choice, stages[i], &m);
+        dl_transformer_stage_memory(tf, mapping, micro_batch, choice, stage_of(tf, mapping, i), &m);
         if (!dl_known(m.capacity_bytes)) return NAN;
         const double whole = m.capacity_bytes * (1 - dl_fragmentation_frac(tf->framework)),
                      fixed = total_of(&m) - m.activations_bytes,

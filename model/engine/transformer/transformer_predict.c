@@ -111,12 +111,29 @@ static enum dl_code check_shards(const struct dl_plan *plan, int shard, struct d
                    (long long)nearest_divisor((double)ranks, group));
 }
 
-bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v) {
-    return (double)pp <= layers && fmod(ceil(layers / (double)pp), (double)v) == 0;
-}
-
-bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v) {
-    return dl_transformer_takes_parts(tf->stack, pp, v);
+/* F-STAGE-LAYERS */
+static enum dl_code check_listed(const struct dl_transformer *tf, const struct dl_plan *plan,
+                                 struct dl_err *err) {
+    const double lead = tf->dense_prefix_layers, wanted = tf->stack + lead;
+    double sum = 0;
+    if (tf->listed_stages != plan->pp)
+        return dl_fail(err, DL_ERR_USAGE, "--stage-layers: lists %lld stages, of --pp %lld",
+                       (long long)tf->listed_stages, (long long)plan->pp);
+    for (int64_t i = 0; i < plan->pp; i++) {
+        sum += tf->listed_layers[i];
+        if (tf->listed_layers[i] < 1 && i > 0 && i < plan->pp - 1)
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--stage-layers: only the first and the last stage may have no layer");
+    }
+    if (sum < wanted || sum > wanted)
+        return dl_fail(err, DL_ERR_USAGE, "--stage-layers: lists %.0f layers, %s has %.0f", sum,
+                       tf->workload->name, wanted);
+    if (tf->listed_layers[0] < lead)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--stage-layers: the first stage of %s takes its %.0f leading layers of "
+                       "another kind",
+                       tf->workload->name, lead);
+    return DL_OK;
 }
 
 static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct dl_plan *plan,
@@ -126,6 +143,15 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
     if ((double)plan->pp > tf->stack)
         DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
     dl_transformer_choice_of(plan, &choice, &micro);
+    if (tf->listed_stages > 0) {
+        DL_TRY(check_listed(tf, plan, err));
+        if (!dl_transformer_takes_stages(tf, plan->pp, choice.virtual_stages))
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--stage-layers: the layers of each stage do not divide into %lld "
+                           "virtual stages",
+                           (long long)choice.virtual_stages);
+        return DL_OK;
+    }
     if (dl_schedules[choice.schedule]->most_parts > 1) {
         if (plan->pp < 2)
             return dl_fail(err, DL_ERR_USAGE, "--schedule %s needs a pipeline: --pp 2 or more",

@@ -283,6 +283,12 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     for (int i = stack->lead; i < stack->first; i++)
         if (workload->layers[i].kind == &dl_layer_attention) tf.dense_prefix_layers++;
     choose_layers(&tf, stack, all, arena);
+    if (plan->stage_layers != NULL) {
+        const int count = dl_plan_stage_layers(plan->stage_layers, NULL, 0);
+        double *listed = dl_arena_alloc(arena, (size_t)count + 1, sizeof *listed);
+        tf.listed_stages = dl_plan_stage_layers(plan->stage_layers, listed, count);
+        tf.listed_layers = listed;
+    }
     DL_TRY(find_limits(&tf, stack, err));
     mark_modules(&tf);
     dl_transformer_freeze(&tf);

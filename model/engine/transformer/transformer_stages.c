@@ -114,11 +114,16 @@ static void even_stages(const struct dl_transformer_mapping *mapping,
 }
 
 /* Stages between the first and the last; the last ones of them may have a layer less. */
-static struct dl_transformer_stage stage_at(const struct dl_transformer_mapping *mapping,
+static struct dl_transformer_stage stage_at(const struct dl_transformer *tf,
+                                            const struct dl_transformer_mapping *mapping,
                                             const struct dl_transformer_stage kinds[3], int index) {
     const int last = (int)mapping->split.pp - 1;
     if (index == 0 || index == last) return kinds[index == 0 ? 0 : 2];
     struct dl_transformer_stage out = kinds[1];
+    if (tf->listed_stages > 0 && !dl_transformer_cuts_evenly(mapping)) {
+        out.layers = tf->listed_layers[index];
+        return out;
+    }
     const double count = last - 1,
                  layers = mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1],
                  shorter = count * out.layers - layers;
@@ -178,7 +183,7 @@ static struct dl_pipeline_order order_of(const struct stages *all, double *forwa
     double *backward_s = forward_s + stages, *weights_s = backward_s + stages;
     struct dl_transformer_stage shorter = {.layers = -1};
     for (int i = 0; i < stages; i++) {
-        struct dl_transformer_stage stage = stage_at(in->mapping, all->kinds, i);
+        struct dl_transformer_stage stage = stage_at(in->tf, in->mapping, all->kinds, i);
         if (i > 0 && i < stages - 1 && stage.layers < all->kinds[1].layers) {
             if (stage.layers != shorter.layers) shorter = with_exposed(all, stage);
             stage = shorter;

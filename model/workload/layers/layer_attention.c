@@ -80,12 +80,18 @@ static struct geometry geometry_of(const struct dl_layer *layer) {
 
 /* Keys that a query may see, without the causal mask. */
 static double visible(const struct dl_layer *layer) {
-    return layer->attention.window > 0.0 ? fmin(layer->attention.window, layer->requested.tokens)
-                                         : layer->requested.tokens;
+    const double tokens = layer->requested.tokens * dl_layer_document_frac(layer);
+    return layer->attention.window > 0.0 ? fmin(layer->attention.window, tokens) : tokens;
+}
+
+void dl_layer_pack_attention(struct dl_layer *layer, double document_tokens) {
+    const double whole = visible(layer);
+    layer->attention.document_frac = fmin(1.0, document_tokens / layer->requested.tokens);
+    layer->forward_macs *= visible(layer) / whole;
 }
 
 double dl_layer_attention_pairs(const struct dl_layer *layer) {
-    const double k = layer->requested.tokens, w = visible(layer),
+    const double k = layer->requested.tokens * dl_layer_document_frac(layer), w = visible(layer),
                  queries = layer->out.size[DL_DIMS - 1];
     /* the first w queries see 1, 2, ..., w keys, the others w */
     return layer->attention.causal ? queries * (w * (w + 1.0) / 2.0 + (k - w) * w) / k
@@ -160,7 +166,7 @@ static void emit_flash(struct dl_emit *emit, const struct geometry *g) {
                                              .causal = layer->attention.causal};
     struct dl_kernel kernel = dl_kernel_attention(emit->pass, &shape);
     if (g->queries != g->keys)
-        kernel.flop *= dl_layer_attention_pairs(layer) /
+        kernel.flop *= dl_layer_document_frac(layer) * dl_layer_attention_pairs(layer) /
                        dl_attention_pairs(g->queries, g->keys, layer->attention.causal,
                                           layer->attention.window);
     if (emit->facts->precision >= DL_FP8) {
@@ -220,7 +226,9 @@ static int attention_kernels(const struct dl_layer *layer, const struct dl_kerne
     const bool flash = facts->attention == DL_ATTENTION_OPEN
                            ? layer->attention.flash
                            : facts->attention == DL_ATTENTION_FLASH;
-    if (flash) {
+    if (flash) { /* F-PACKED: a sequence is as many as it has documents */
+        const double part = dl_layer_document_frac(layer);
+        g.queries *= part, g.keys *= part, emit.batch /= part;
         if (pass == DL_FORWARD || pass == DL_BACKWARD_DATA) emit_flash(&emit, &g);
     } else {
         const int joins = emit.count; /* additions of gradients come before its own kernels */
