@@ -45,11 +45,11 @@ done
 
 nodes='--system iris-v100 --workload vgg16 --framework horovod-pytorch --nodes 8 --batch-per-device 32 --precision fp32'
 # shellcheck disable=SC2086
-run explain $nodes --allreduce hierarchical
+run explain --all $nodes --allreduce hierarchical
 check 'hierarchical all-reduce' 0
 has 'explain names the hierarchical all-reduce' 'F-HIERARCHICAL-SYNC'
 # shellcheck disable=SC2086
-run explain $nodes --allreduce flat
+run explain --all $nodes --allreduce flat
 check 'flat all-reduce' 0
 hasnt 'a flat one is none' 'F-HIERARCHICAL-SYNC'
 
