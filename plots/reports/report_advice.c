@@ -163,7 +163,7 @@ enum dl_code dl_report_of_match(struct dl_report *r, const char *title, struct d
     own.positional_count = 0;
     DL_TRY(dl_match_run(r->context, &own, m, err));
     dl_document_begin(&r->page, arena, r->page.markdown,
-                      title != NULL ? title : "Which architecture for which network",
+                      title != NULL ? title : "Machines compared",
                       dl_arena_printf(arena, "%d systems, %d networks, %s", m->system_count,
                                       m->workload_count,
                                       dl_report_count(arena, (long long)m->nodes, "node")));
