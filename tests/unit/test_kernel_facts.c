@@ -368,7 +368,7 @@ static void channels_of_batchnorm(void **state) {
     norm.pass = DL_BACKWARD_DATA;
     check_close(dl_batchnorm_s(&f.device, DL_FP32, &norm, bytes, 1e-3), 1.12e-3 * cbrt(1.125),
                 1e-12);
-    norm.m = 0; /* F-BATCHNORM-NHWC: 16 bits on Ampere alone */
+    norm.m = 0; /* F-BATCHNORM-NHWC: 16 bits from Ampere on */
     f.device.architecture = "ampere";
     check_close(dl_batchnorm_s(&f.device, DL_MIXED, &norm, bytes, 1e-3), 1e-3 / 0.65, 1e-12);
     check_close(dl_batchnorm_s(&f.device, DL_TF32, &norm, bytes, 1e-3), 1e-3, 1e-12);
