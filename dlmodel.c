@@ -179,6 +179,12 @@ static void show_notes(int verbosity) {
     if (shown < held_count) fprintf(stderr, "%d more notes (-v)\n", held_count - shown);
 }
 
+static int show_progress(void *user, double done_frac, double elapsed_s) {
+    (void)user;
+    fprintf(stderr, "%.0f %% done after %.1f s\n", 100 * done_frac, elapsed_s);
+    return 0;
+}
+
 static bool is_directory(const char *path) {
     struct stat status;
     return path != NULL && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
@@ -286,6 +292,7 @@ static enum dl_code read_globals(struct dl_context *context, const struct dl_opt
     context->progress = isatty(STDERR_FILENO);
     if (out->verbose) context->verbosity = 1;
     if (out->quiet) context->verbosity = -1;
+    if (context->progress && context->verbosity >= 0) context->watch = show_progress;
     find_profile(context);
     find_site(context);
     return DL_OK;

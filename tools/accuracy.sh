@@ -1,5 +1,5 @@
 #!/bin/sh
-# accuracy.sh DLMODEL [check] - the tables of errors in docs/accuracy.md and the summary in README.md, from the published
+# accuracy.sh DLMODEL [check] - the tables of errors in docs/accuracy*.md and the summary in README.md, from the published
 # measurements in data/. `check` only compares. Run by `make accuracy`, after tools/cpu_accuracy.sh, whose result the summary repeats.
 set -eu
 dlmodel=$1
@@ -31,8 +31,8 @@ rows() {
           printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", name, value("rows"), value("skipped"), number(value("time_mape_pct")),
               number(value("time_median_ape_pct")), number(value("time_p90_ape_pct")), number(value("time_max_ape_pct")), number(value("time_bias_pct")) }' "$1"
 }
-rows "$work/runs" | block docs/accuracy.md runs
-rows "$work/anchored" | block docs/accuracy.md anchored
+rows "$work/runs" | block docs/accuracy_tables.md runs
+rows "$work/anchored" | block docs/accuracy_tables.md anchored
 
 # Sources that no fit has seen, from the last `make generalize`. Its counts and in-sample errors are those of this version, or it is stale.
 generalized() { # generalized FILE
@@ -143,9 +143,9 @@ kind_text='function text(g) { return g == "all" ? "all" : g == "dense" ? "dense 
 } | block docs/accuracy.md first-sight
 
 for by in source framework device system; do
-    generalized docs/generalize/$by.csv | block docs/accuracy.md "generalize-$by"
+    generalized docs/generalize/$by.csv | block docs/accuracy_tables.md "generalize-$by"
 done
-generalized docs/generalize/source_anchored.csv | block docs/accuracy.md generalize-anchored
+generalized docs/generalize/source_anchored.csv | block docs/accuracy_tables.md generalize-anchored
 {
     printf '| choice among | jobs | mean regret | worst | distinguished | mean regret of these | worst of these | jobs of three and more | rank correlation |\n'
     printf '|---|---|---|---|---|---|---|---|---|\n'
@@ -162,15 +162,15 @@ generalized docs/generalize/source_anchored.csv | block docs/accuracy.md general
 {
     printf '| constant | in its file | fitted | 95 %% interval | sources | refused because |\n|---|---|---|---|---|---|\n'
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0); key = value("key"); gsub(/,/, ", ", key)
-        printf "| %s | %.4g | %.4g | %.3g to %.3g | %s | %s |\n", key, value("value"), value("fitted"), value("low"), value("high"), value("sources"), value("refused") }' docs/generalize/constants.csv
-} | block docs/accuracy.md constants
+        printf "| %s | %.4g | %.4g | %.3g to %.3g | %s | %s |\n", key, value("value_s"), value("fitted"), value("low"), value("high"), value("sources"), value("refused") }' docs/generalize/constants.csv
+} | block docs/accuracy_tables.md constants
 
 # One constant refitted without the system that it predicts.
 {
     printf '| jitter fitted without | rows | mean error there |\n|---|---|---|\n'
     awk "$csv_awk"' /^fit,/ { head($0); next } { csv($0) } value("fit") ~ /^without/ {
         printf "| %s | %s | %s |\n", substr(value("fit"), 9), value("left_out_rows"), number(value("left_out_error_pct")) }' "$work/jitter"
-} | block docs/accuracy.md jitter
+} | block docs/accuracy_tables.md jitter
 
 # Collectives, by system: three ways to know them.
 {
@@ -185,7 +185,7 @@ generalized docs/generalize/source_anchored.csv | block docs/accuracy.md general
             printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", g == "all-by-source" ? "macro-average over sources" : g, shown[g], number(median[g]),
                 number(worst[1, g]), number(mean[2, g]), number(worst[2, g]), number(mean[3, g]), number(worst[3, g]) } }' \
         "$work/collectives" "$work/sizes" "$work/ranks"
-} | block docs/accuracy.md collectives
+} | block docs/accuracy_tables.md collectives
 
 # Kernels of a V100, by operation.
 {
@@ -193,7 +193,7 @@ generalized docs/generalize/source_anchored.csv | block docs/accuracy.md general
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0)
         printf "| %s | %s | %s | %s | %.1f | %.1f | %.1f | %.1f |\n", value("op"), value("pass"), value("precision"), value("samples"),
             100 * value("median_error_frac"), 100 * value("p90_error_frac"), 100 * value("max_error_frac"), 100 * value("bias_frac") }' "$work/kernels"
-} | block docs/accuracy.md kernels
+} | block docs/accuracy_tables.md kernels
 
 # The summary: at most ten lines with its head. "worst group" is the source, system or framework with the largest mean error.
 average() { # average FILE BY: rows, macro-average over sources, worst group of BY and its error
@@ -219,6 +219,51 @@ left_out() { # left_out FILE: rows, macro-average, worst group
         value("by") == "source" { groups++ }
         value("group") == "all-by-source" { printf "| the same | in-sample | %d | %d | %.1f %% | %.0f %% |\n", groups, value("rows"), value("time_mape_pct"), value("coverage_pct") }' "$work/runs"
 } | block README.md accuracy
+# The same for pages, reports and figures: first sight, left out, in-sample.
+{
+    echo 'met,sources,rows,time_mape_pct,coverage_pct'
+    awk -F, '$1 == "all" { printf "on first sight,%d,%d,%.1f,%.1f\n", $2, $3, $4, $9 }' "$work/first_sights"
+    awk "$csv_awk"' NR == 1 { head($0); next } { csv($0) }
+        value("group") == "macro-average" { printf "left out of the fit,%d,%d,%.1f,%.1f\n", groups, value("rows"), value("mape_pct"), value("coverage_pct"); next }
+        value("group") != "all" { groups++ }' docs/generalize/source.csv
+    awk "$csv_awk"' NR == 1 { head($0); next } { csv($0) }
+        value("by") == "source" { groups++ }
+        value("group") == "all-by-source" { printf "in-sample,%d,%d,%.1f,%.1f\n", groups, value("rows"), value("time_mape_pct"), value("coverage_pct") }' "$work/runs"
+} > "$work/headline"
+if [ "$mode" != check ]; then
+    cat "$work/headline" > data/headline.csv
+elif diff data/headline.csv "$work/headline"; then
+    echo 'ok data/headline.csv: the averages of its rows'
+else
+    echo 'not ok data/headline.csv: the averages of its rows (make accuracy)'
+fi
+awk -F, 'NR > 1 { printf "%s%s %.*f %% (%d sources, %d runs; %.0f %% inside the 80 %% interval)", NR == 2 ? "<p class=\"hint\">Mean error of the predicted time over sources: " : "; ",
+    $1, $4 < 9.95, $4, $2, $3, $5 } END { print ".</p>" }' "$work/headline" | block serve/page/index.html accuracy
+# The example of docs/theory.md.
+example='-s iris-v100 -w resnet50 -f pytorch-ddp -n 4'
+# shellcheck disable=SC2086
+"$dlmodel" predict $example --csv 2> /dev/null > "$work/example"
+# shellcheck disable=SC2086
+"$dlmodel" explain $example --csv 2> /dev/null > "$work/terms"
+{
+    printf '| part | ms | how |\n|---|---|---|\n'
+    awk "$csv_awk"'
+        FNR == 1 { file++; head($0); next }
+        { csv($0) }
+        file == 1 { for (name in column) result[name] = value(name); next }
+        value("group") == "forward" || value("group") == "backward" { pass[value("group")] += value("value_s"); kernels[value("group")]++ }
+        value("formula") == "F-NCCL" { buckets++; if (value("value_s") > largest) { largest = value("value_s"); inputs = value("inputs") } }
+        value("formula") == "F-STRAGGLER" || value("formula") == "F-HOST-GAP" || value("formula") == "F-HOST-COUNT" {
+            overhead = overhead (overhead == "" ? "" : "; ") value("formula") " " value("inputs") }
+        END { printf "| forward | %.1f | %d layers and operations |\n| backward | %.1f | %d |\n", 1000 * pass["forward"], kernels["forward"], 1000 * pass["backward"], kernels["backward"]
+            printf "| compute | %.1f | forward, backward, update, and what collectives slow down while they run |\n", 1000 * result["compute_s"]
+            printf "| communication | %.1f | %d buckets; the longest takes %.1f: F-NCCL %s |\n", 1000 * result["comm_s"], buckets, 1000 * largest, inputs
+            printf "| exposed communication | %.1f | the rest hides behind backward |\n", 1000 * result["exposed_comm_s"]
+            printf "| exposed input | %.1f | |\n", 1000 * result["exposed_input_s"]
+            printf "| overhead | %.1f | %s |\n", 1000 * result["overhead_s"], overhead
+            printf "| **iteration** | **%.1f** | compute + exposed communication + exposed input + bubble + overhead; 80 %% interval %.1f to %.1f |\n",
+                1000 * result["iteration_s"], 1000 * result["iteration_low_s"], 1000 * result["iteration_high_s"] }' "$work/example" "$work/terms"
+} | block docs/theory.md worked
 {
     printf '| predicted | how it was met | cases | mean error | worst group |\n|---|---|---|---|---|\n'
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0); m = 100 * value("median_error_frac"); p = 100 * value("p90_error_frac"); cases += value("samples")
@@ -226,7 +271,7 @@ left_out() { # left_out FILE: rows, macro-average, worst group
         END { printf "| kernels of a V100, other shapes | left out of the fit | %d | medians %.1f to %.1f %% | 90th percentile %.0f %% |\n", cases, low, high, worst }' "$work/kernels"
     echo "| collectives, other message sizes | left out of the fit | $(average "$work/sizes" system) |"
     echo "| collectives, other rank counts | left out of the fit | $(average "$work/ranks" system) |"
-    sed -n 's/^- One and two tasks, \(.*\): mean absolute error over \([0-9]*\) rows: \([0-9.]*\) %.*/\1 \2 \3/p' docs/accuracy.md | awk '
+    sed -n 's/^- One and two tasks, \(.*\): mean absolute error over \([0-9]*\) rows: \([0-9.]*\) %.*/\1 \2 \3/p' docs/accuracy_tables.md | awk '
         $1 == "all" { rows = $2; mean = $3; next } $3 + 0 > worst { worst = $3 + 0; name = $1 }
         END { printf "| CPU training, 1 and 2 tasks, from a profile of one | never fitted | %d | %.1f %% | %.1f %% (%s) |\n", rows, mean, worst, name }'
     echo "| training runs, scaling from the smallest run (\`--anchor\`) | left out of the fit | $(left_out docs/generalize/source_anchored.csv) |"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cpu_accuracy.sh DLMODEL [check] - predicted against measured on the Slurm test bed (tests/fixtures/slurm), into docs/accuracy.md.
+# cpu_accuracy.sh DLMODEL [check] - predicted against measured on the Slurm test bed (tests/fixtures/slurm), into docs/accuracy_tables.md.
 # `check` compares the table, and the mean errors of one and two tasks with bounds; four tasks share two cores and do not count.
 set -eu
 dlmodel=$1
@@ -57,7 +57,7 @@ mean() { sed -n "s/^Mean absolute time error over/- One and two tasks, $1: mean 
     for f in $frameworks; do every --where nodes=1,2 --where framework="$f" --markdown 2> /dev/null | mean "$f"; done
     every --where nodes=1,2 --markdown 2> /dev/null | mean all
 } > "$table"
-block docs/accuracy.md cpu < "$table"
+block docs/accuracy_tables.md cpu < "$table"
 if [ "$mode" = check ]; then
     bounded() { # bounded NAME BOUND COMMAND...
         case_name="one and two tasks, $1: mean error at most $2 %" most=$2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# known.sh DLMODEL [check] - trainings that everybody knows (data/known/published.csv), published and predicted, into docs/accuracy.md.
+# known.sh DLMODEL [check] - trainings that everybody knows (data/known/published.csv), published and predicted, into docs/accuracy_tables.md.
 # The columns are options of predict. Run by `make accuracy`.
 set -eu
 dlmodel=$1
@@ -46,4 +46,4 @@ awk -F '\t' '
     BEGIN { print "| run | GPUs | precision | plan | source | unit | published | predicted | error [%] | 80 % interval | memory [GiB] | in a fit |"
             print "|---|---|---|---|---|---|---|---|---|---|---|---|" }
     { line = "|"; for (i = 1; i <= NF; i++) line = line " " $i " |"; print line }' "$work/rows" |
-    block docs/accuracy.md known
+    block docs/accuracy_tables.md known

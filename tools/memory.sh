@@ -1,5 +1,5 @@
 #!/bin/sh
-# memory.sh DLMODEL [check] - published peaks of device memory (data/memory/published.csv) against predictions, into docs/accuracy.md.
+# memory.sh DLMODEL [check] - published peaks of device memory (data/memory/published.csv) against predictions, into docs/accuracy_tables.md.
 # The columns are options of predict; device_memory_bytes is what the devices of the run had. Run by `make accuracy`.
 set -eu
 dlmodel=$1
@@ -38,4 +38,4 @@ awk -F '\t' '
     { line = "|"; for (i = 1; i <= NF; i++) line = line " " $i " |"; print line
       sum += $8; all += size($8); if (size($8) > size(worst)) worst = $8 }
     END { printf "| mean of %d | | | | | | | %.1f (bias %.1f, worst %.1f) | | |\n", NR, all / NR, sum / NR, worst }' "$work/rows" |
-    block docs/accuracy.md memory
+    block docs/accuracy_tables.md memory

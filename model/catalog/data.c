@@ -179,7 +179,8 @@ static enum dl_code complete_system(const struct dl_data *data, const struct dl_
     return DL_OK;
 }
 
-static enum dl_code system_json(const struct dl_data *data, const char *name,
+/* The document of a system as its file has it, or that of usual nodes of a device. */
+static enum dl_code system_file(const struct dl_data *data, const char *name,
                                 struct dl_arena *arena, struct dl_json **doc, struct dl_err *err) {
     const char *path = NULL, *text = NULL;
     struct dl_node_class of;
@@ -190,6 +191,40 @@ static enum dl_code system_json(const struct dl_data *data, const char *name,
     DL_TRY(dl_node_class_find(data, name, arena, &of, err));
     DL_TRY(dl_node_class_text(data, name, &of, arena, &text, err));
     return dl_json_parse(name, text, strlen(text), arena, doc, err);
+}
+
+enum { SYSTEM_EXTENDS = 8 }; /* longest chain */
+
+/* The document with what it takes from the systems that it extends, each of which is checked on its
+ * own, so that a fault is reported in its own file. */
+static enum dl_code system_json(const struct dl_data *data, const char *name,
+                                struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+    struct dl_json *docs[SYSTEM_EXTENDS + 1];
+    int count = 0;
+    for (const char *next = name; next != NULL; next = dl_json_string(docs[count++], "extends")) {
+        struct dl_err unknown = {.code = DL_OK};
+        if (count > SYSTEM_EXTENDS)
+            return dl_json_fail(docs[0], "extends", err, "expected a chain of at most %d systems",
+                                SYSTEM_EXTENDS);
+        const enum dl_code code =
+            system_file(data, next, arena, &docs[count], count == 0 ? err : &unknown);
+        if (code != DL_OK && unknown.code == DL_ERR_USAGE)
+            return dl_json_fail(docs[count - 1], "extends", err, "%s", unknown.message);
+        if (code != DL_OK && count > 0) *err = unknown;
+        if (code != DL_OK) return code;
+        for (int i = 0; i < count; i++)
+            if (strcmp(dl_json_name(docs[i]), dl_json_name(docs[count])) == 0)
+                return dl_json_fail(docs[count - 1], "extends", err, "'%.60s' extends itself",
+                                    next);
+    }
+    for (int i = count - 2; i >= 0; i--) {
+        struct dl_system *base = dl_arena_alloc(arena, 1, sizeof *base);
+        DL_TRY(dl_json_load(docs[i + 1], &dl_system_schema, arena, base, err));
+        DL_TRY(dl_system_check(base, docs[i + 1], err));
+        dl_system_extend(docs[i], docs[i + 1]);
+    }
+    *out = docs[0];
+    return DL_OK;
 }
 
 static enum dl_code system_of(const struct dl_data *data, const char *name, struct dl_arena *arena,

@@ -6,8 +6,8 @@
  * `fallback` where it has one. Unknown values have no silent default: code must test dl_known().
  *
  * Any object may carry a string member "comment", which is ignored. null is refused: an unknown
- * value is omitted. Code is in json.c (parse), json_scan.c, json_load.c, json_set.c, json_schema.c,
- * json_text.c, json_writer.c. */
+ * value is omitted. Code is in json.c (parse), json_scan.c, json_load.c, json_set.c, json_extend.c,
+ * json_schema.c, json_text.c, json_writer.c. */
 #ifndef DL_MODEL_CORE_JSON_H
 #define DL_MODEL_CORE_JSON_H
 
@@ -92,6 +92,9 @@ struct dl_schema {
     const struct dl_field *fields;
     /* key and what replaces it, in turn, of fields that earlier releases had; NULL: none */
     const char *const *removed;
+    /* Which further members a loaded object needs: false after the last rule i; *path NULL: the
+     * rule is kept. `path` may have dots. NULL: none */
+    bool (*needs)(const void *object, int i, const char **path, const char **why);
     bool top_level; /* has "format": name and "version": 1, checked by the loader */
 };
 
@@ -132,6 +135,13 @@ bool dl_json_key_known(const struct dl_schema *schema, const char *key);
  * its unit suffix; NULL-terminated. NULL when out of memory. */
 const char *const *dl_json_keys(const struct dl_schema *schema, struct dl_arena *arena);
 
+/* Adds the members of `base` that the document lacks, also inside objects, without those of the top
+ * level that `without` names (NULL-terminated). Numbers keep the base's "source", as entries of
+ * "sources", in an object with numbers of its own. Faults in what was added have no position. */
+void dl_json_extend(struct dl_json *doc, const struct dl_json *base, const char *const *without);
+/* Removes a member of the top level. */
+void dl_json_remove(struct dl_json *doc, const char *key);
+
 /* Calls `visit` for each field, depth first in order of declaration. `path` is its place in a file
  * ("rates[].peak_flop_per_s") and is valid during the call. A schema inside itself is visited once.
  */
@@ -150,6 +160,11 @@ const char *dl_field_type_name(enum dl_field_type type);
  * range. */
 enum dl_code dl_json_load(const struct dl_json *doc, const struct dl_schema *schema,
                           struct dl_arena *arena, void *out, struct dl_err *err);
+
+/* DL_ERR_INPUT names every member that a loaded object needs by its schema's `needs`; dl_json_load
+ * names them only together with required ones, which what-ifs cannot complete. */
+enum dl_code dl_json_needs(const struct dl_json *doc, const struct dl_schema *schema,
+                           const void *object, struct dl_err *err);
 
 /* Reports a fault at `path` ("layers[3].kernel") of a loaded document, for checks between fields.
  * DL_ERR_INPUT. */

@@ -8,10 +8,19 @@
 
 #include "model/core/json_node.h"
 
+/* Missing keys: the fault of the first one, and the paths of the others. */
+struct missing {
+    struct dl_err first;
+    int count;
+    size_t length;
+    char others[400];
+};
+
 struct load {
     const struct dl_json *doc;
     struct dl_arena *arena;
     struct dl_err *err;
+    struct missing *missing;
 };
 
 static enum dl_code load_object(const struct load *l, const struct dl_json_node *node,
@@ -33,6 +42,26 @@ static enum dl_code fault(const struct load *l, size_t place, const struct dl_js
     dl_json_path_text(path, key, sizeof key);
     dl_json_position(l->doc->text, l->doc->length, place, &line, &col);
     return dl_fail_at(l->err, l->doc->name, line, col, key, "%s", message);
+}
+
+/* Notes a missing key; the load goes on, so that one error names all. */
+static void add_missing(const struct load *l, size_t place, const struct dl_json_path *path,
+                        const char *what) {
+    struct missing *m = l->missing;
+    char key[192];
+
+    if (m->count++ == 0) {
+        const struct load first = {l->doc, l->arena, &m->first, m};
+        (void)fault(&first, place, path, "required, missing: %s", what);
+        return;
+    }
+    dl_json_path_text(path, key, sizeof key);
+    const int more = snprintf(m->others + m->length, sizeof m->others - m->length, "%s%s",
+                              m->length > 0 ? ", " : "", key);
+    if (m->length + (size_t)more < sizeof m->others)
+        m->length += (size_t)more;
+    else
+        m->others[m->length] = '\0'; /* no part of a key */
 }
 
 /* The value as the message's "got ...", long strings cut between characters. */
@@ -314,15 +343,17 @@ static enum dl_code check_format(const struct load *l, const struct dl_json_node
     const struct dl_json_node *version = dl_json_member(node, "version", 7);
     char got[160];
 
-    if (format == NULL)
-        return fault(l, node->place, &format_path, "required, missing: expected \"%s\"",
-                     schema->name);
-    if (format->kind != DL_JSON_STRING || !is_format(schema, format->string)) {
+    if (format == NULL) {
+        snprintf(got, sizeof got, "expected \"%s\"", schema->name);
+        add_missing(l, node->place, &format_path, got);
+    } else if (format->kind != DL_JSON_STRING || !is_format(schema, format->string)) {
         got_text(format, got, sizeof got);
         return fault(l, format->place, &format_path, "expected \"%s\", got %s", schema->name, got);
     }
-    if (version == NULL)
-        return fault(l, node->place, &version_path, "required, missing: expected 1");
+    if (version == NULL) {
+        add_missing(l, node->place, &version_path, "expected 1");
+        return DL_OK;
+    }
     if (version->kind == DL_JSON_NUMBER && version->number == 1) return DL_OK;
     got_text(version, got, sizeof got);
     return fault(l, version->place, &version_path, "expected 1, got %s", got);
@@ -401,18 +432,51 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
         const char *key = dl_field_key_in(node, f);
 
         if (dl_json_member(node, key, strlen(key)) == NULL)
-            return fault(l, node->place, &part, "required, missing: %s",
-                         f->help != NULL ? f->help : "");
+            add_missing(l, node->place, &part, f->help != NULL ? f->help : "");
     }
     return DL_OK;
 }
 
+static void add_needs(const struct load *l, const struct dl_schema *schema, const void *object) {
+    const struct dl_json_path root = {NULL, NULL, 0};
+    const char *path, *why;
+
+    for (int i = 0; schema->needs(object, i, &path, &why); i++) {
+        const struct dl_json_path part = {&root, path, 0};
+        if (path != NULL) add_missing(l, l->doc->root->place, &part, why);
+    }
+}
+
+static enum dl_code fail_missing(const struct missing *m, struct dl_err *err) {
+    if (err == NULL) return m->first.code;
+    *err = m->first;
+    const size_t length = strlen(err->message);
+    if (m->length > 0)
+        snprintf(err->message + length, sizeof err->message - length, "; also missing: %s",
+                 m->others);
+    return err->code;
+}
+
+enum dl_code dl_json_needs(const struct dl_json *doc, const struct dl_schema *schema,
+                           const void *object, struct dl_err *err) {
+    struct missing missing = {.count = 0};
+    const struct load l = {doc, doc->arena, err, &missing};
+
+    add_needs(&l, schema, object);
+    return missing.count > 0 ? fail_missing(&missing, err) : DL_OK;
+}
+
 enum dl_code dl_json_load(const struct dl_json *doc, const struct dl_schema *schema,
                           struct dl_arena *arena, void *out, struct dl_err *err) {
-    const struct load l = {doc, arena, err};
+    struct missing missing = {.count = 0};
+    const struct load l = {doc, arena, err, &missing};
     const struct dl_json_path root = {NULL, NULL, 0};
     char *made = dl_arena_alloc(arena, 1, schema->size);
     DL_TRY(load_object(&l, doc->root, schema, &root, made));
+    if (missing.count > 0) {
+        if (schema->needs != NULL) add_needs(&l, schema, made);
+        return fail_missing(&missing, err);
+    }
     memcpy(out, made, schema->size);
     return DL_OK;
 }

@@ -186,8 +186,8 @@ static const struct dl_field framework_fields[] = {
     STRING(AT(kernels, kernels_from), false,
            "framework that runs the same kernels and supplies the facts that are absent here"),
     CHOICE(AT(kernels, layernorm), layernorm_names,
-           "kernels of a layer norm: one; moments and row; batch norm of a view; those of a "
-           "compiler; ten operations"),
+           "kernels of a layer norm: one forward, two backward; moments and row; batch norm of a "
+           "view; those of a compiler; ten operations; one each way"),
     CHOICE(AT(kernels, gelu), gelu_names,
            "kernels of GELU: one; five operations (erf); eight operations (tanh)"),
     CHOICE(NAMED("dropout_kernels", kernels, dropout), dropout_names,

@@ -8,8 +8,8 @@
 #include "model/framework/framework.h"
 #include "model/workload/kernel_facts.h"
 
-static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
-                                              "compiled", "composed", NULL};
+static const char *const layernorm_names[] = {"fused",    "moments",    "batchnorm", "compiled",
+                                              "composed", "one-kernel", NULL};
 static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
 static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "model/machine/device.h"
-#include "model/machine/kernel_batchnorm.h"
+#include "model/machine/kernel_norm.h"
 #include "model/machine/kernel_model.h"
 
 /* F-KERNEL-ROOFLINE: models for devices without samples, for GEMMs and for convolutions by pass.
@@ -148,20 +148,11 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
     return NULL;
 }
 
-/* Without matrix units frameworks ask cuDNN for fp32 arithmetic on 16-bit tensors in mixed
- * precision; benchmarks of convolutions on GP100 compute in fp16, which fp16 alone may take. */
-static bool has_matrix_units(const struct dl_device *device) {
-    for (int i = 0; i < device->rate_count; i++)
-        if (device->rates[i].unit == 1) return true;
-    return false;
-}
-
-/* Convolutions on matrix units pad channels, know no Winograd and read twice as fast: those of the
- * vector units say nothing about them. */
+/* Convolutions on matrix units know no Winograd: those of vector units say nothing about them. */
 static bool other_units(const struct dl_device *device, enum dl_precision wanted,
                         const struct dl_kernel_model *model) {
-    if (model->op != DL_OP_CONV || model->precision != DL_FP32 || wanted == DL_FP32) return false;
-    return dl_device_on_matrix_units(device, wanted) && !dl_device_on_matrix_units(device, DL_FP32);
+    return model->op == DL_OP_CONV && model->precision == DL_FP32 &&
+           dl_device_on_matrix_units(device, wanted) && !dl_device_on_matrix_units(device, DL_FP32);
 }
 
 /* A GEMM is the same in every pass; other kernels without samples of their pass take the forward
@@ -172,8 +163,10 @@ static const struct dl_kernel_model *choose_of(const struct dl_device *device,
                                                enum dl_variant variant) {
     static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
     const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
-    const bool fp32 =
-        kernel->op == DL_OP_CONV && precision == DL_MIXED && !has_matrix_units(device);
+    /* Without matrix units frameworks ask cuDNN for fp32 arithmetic on 16-bit tensors in mixed
+     * precision; benchmarks of convolutions on GP100 compute in fp16, which fp16 alone may take. */
+    const bool fp32 = kernel->op == DL_OP_CONV && precision == DL_MIXED &&
+                      !dl_device_on_matrix_units(device, DL_MIXED);
     const struct dl_kernel_model *engines = NULL;
     for (const enum dl_precision *p = wide ? of_streams : stand_ins(fp32 ? DL_FP32 : precision);
          *p != DL_PRECISIONS; p++) {
@@ -218,7 +211,7 @@ static void widen(struct dl_kernel_time *out, double sigma) {
 
 static bool is_16_bit(enum dl_precision p) { return p == DL_MIXED || p == DL_FP16 || p == DL_BF16; }
 
-/* The same operations take the same time: fp16 and mixed, and bf16 on units of both types. */
+/* The same operations take the same time: fp16, mixed, and bf16 on units of both types. */
 static bool same_rate(const struct dl_device *device, enum dl_precision a, enum dl_precision b) {
     if (a == b) return true;
     if (!is_16_bit(a) || !is_16_bit(b)) return false;
@@ -262,9 +255,8 @@ static void attention_time(const struct dl_device *device, const struct dl_kerne
  * by H200: the same kernels of attention took 1.16 of their time else). */
 static double half_scale(const struct dl_device *device, const struct dl_device *owner,
                          const struct dl_kernel_model_scale *scale) {
-    const double bandwidth =
-        dl_device_same_architecture(device, owner) ? fmax(scale->bandwidth, 1.0) : scale->bandwidth;
-    return fmax(scale->rate / bandwidth, 1.0);
+    const bool same = dl_device_same_architecture(device, owner);
+    return fmax(scale->rate / fmax(scale->bandwidth, same ? 1.0 : 0.0), 1.0);
 }
 
 static void model_time(const struct dl_device *device, const struct dl_device *owner,
@@ -317,8 +309,7 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
     enum dl_pass pass = kernel->pass == DL_UPDATE ? DL_FORWARD : kernel->pass;
     struct dl_kernel_model generic = kernel->op == DL_OP_CONV ? GENERIC_CONV[pass] : GENERIC_GEMM;
     /* A rate above the fp32 rate comes from matrix units. */
-    if (precision != DL_FP32 && !(peak <= dl_device_peak(device, DL_FP32)) &&
-        kernel->op == DL_OP_CONV) {
+    if (kernel->op == DL_OP_CONV && !(peak <= dl_device_peak(device, DL_FP32))) {
         generic.gains.gain_3x3 = MATRIX_GAIN_3X3;
         generic.channel_multiple = MATRIX_CHANNEL_MULTIPLE;
     }
@@ -418,6 +409,7 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
         stream_time(device, kernel, bytes, 1.0, out);
     else
         roofline_time(device, precision, kernel, out);
+    out->time_s /= dl_norm_share(precision, kernel, model);
 }
 
 /* F-KERNEL-LAWS: passes and masks have models or samples of several libraries. Causal attention
@@ -461,12 +453,12 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     if (kernel->has_type) precision = kernel->type;
     struct dl_kernel stream = *kernel;
-    const bool by_channel = dl_batchnorm_by_channel(device, kernel);
-    if (by_channel) stream.m = 0.0;
+    if (dl_batchnorm_by_channel(device, kernel)) stream.m = 0.0;
     (kernel->op == DL_OP_ATTENTION ? attention_time_s : shape_time)(device, precision, &stream,
                                                                     out);
-    if (by_channel)
-        out->time_s = dl_batchnorm_s(device, kernel, traffic_bytes(precision, kernel), out->time_s);
+    if (kernel->op == DL_OP_STREAM && kernel->work == DL_WORK_BATCHNORM)
+        out->time_s = dl_batchnorm_s(device, precision, kernel, traffic_bytes(precision, kernel),
+                                     out->time_s);
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 

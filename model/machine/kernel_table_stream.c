@@ -214,10 +214,25 @@ static const struct operation *operation_of(const char *name, size_t length, boo
     return NULL;
 }
 
-/* Backward normalizations of cuDNN and Liger sum the gradient of the weights while they compute
- * that of the input; PyTorch and its compiler read both tensors once more for it. */
+/* Backward normalizations of cuDNN, Liger and the like sum the gradient of the weights while they
+ * compute that of the input; PyTorch and its compiler read both tensors once more for it. */
 static bool in_one_kernel(const char *library) {
-    return strcmp(library, "cudnn") == 0 || strncmp(library, "liger", 5) == 0;
+    return strcmp(library, "cudnn") == 0 || strncmp(library, "liger", 5) == 0 ||
+           strncmp(library, "Oink", 4) == 0 || strstr(library, "FastLayerNorm") != NULL;
+}
+
+/* What a kernel moves beyond a table's least, both in elements: the second kernel of a
+ * normalization's gradient; index and gradient of each window in PyTorch's gradient of max pooling
+ * (F-POOL-BACKWARD), whose usual windows of 3 x 3 every 2 points meet in 4. */
+static double beyond_least(const struct operation *op, const char *library, bool forward,
+                           double elements, double least) {
+    enum { WINDOWS = 4 };
+    const bool norm = op->work == DL_WORK_LAYERNORM || op->work == DL_WORK_RMSNORM;
+    if (forward || !(elements > 0.0)) return 0.0;
+    if (norm && !in_one_kernel(library)) return 2.0 * elements;
+    return strcmp(op->name, "maxpool") == 0 && strstr(library, "torch") != NULL
+               ? fmax((2.0 * WINDOWS + 1.0) * elements - least, 0.0)
+               : 0.0;
 }
 
 /* What the columns of a row say. */
@@ -244,7 +259,8 @@ static bool move(const struct operation *op, const struct columns *c, double ele
         const double width = dl_precision_bytes(precision),
                      written = elements > 0.0 ? fmin(elements, bytes / width) : 0.0;
         *out = dl_kernel_stream(pass, 0.0, 0.0, written);
-        out->extra_bytes = bytes - written * width;
+        out->extra_bytes = bytes - written * width +
+                           beyond_least(op, c->library, forward, elements, bytes / width) * width;
     } else if (operands(c->shape, &all, &longest) && forward && op->work == DL_WORK_ANY) {
         /* Words that name two tensors may come with the shape of one. */
         const bool two = strstr(op->name, "tensor") != NULL && all <= longest;

@@ -204,6 +204,10 @@ static const struct dl_field system_fields[] = {
     STRING(struct dl_system, name, true, "name of the file"),
     STRING(struct dl_system, summary, true, "one line"),
     STRING(struct dl_system, source, false, SOURCE_HELP),
+    STRING(
+        struct dl_system, extends, false,
+        "name or path of another system: this file gives what differs, and what it leaves out is "
+        "as there; measured collectives only where device, node and links are the same"),
     {.key = "device",
      .type = DL_FIELD_STRING,
      .offset = offsetof(struct dl_system, device_name),
@@ -258,13 +262,65 @@ static const struct dl_field system_fields[] = {
     {.key = NULL},
 };
 
+static bool lacks_bandwidth(const struct dl_link *link) {
+    return !dl_known(link->bandwidth_bytes_per_s) && link->piece_count == 0;
+}
+
+static bool system_needs(const void *object, int i, const char **path, const char **why) {
+    const struct dl_system *s = object;
+    const bool intra = s->devices_per_node > 1 && !s->has_intra,
+               inter = s->nodes > 1 && !s->has_inter;
+    const struct {
+        bool lacking;
+        const char *path, *why;
+    } rules[] = {
+        {!s->has_profile && s->device_name == NULL, "device",
+         "expected a name of data/devices, or device_profile"},
+        {intra, "links.intra.kind", "several devices in a node need a link"},
+        {intra || (s->has_intra && lacks_bandwidth(&s->intra)), "links.intra.bandwidth_bytes_per_s",
+         "expected it or pieces"},
+        {inter, "links.inter.kind", "several nodes need a link"},
+        {inter || (s->has_inter && lacks_bandwidth(&s->inter)), "links.inter.bandwidth_bytes_per_s",
+         "expected it or pieces"},
+    };
+    if (i >= (int)(sizeof rules / sizeof *rules)) return false;
+    *path = rules[i].lacking ? rules[i].path : NULL;
+    *why = rules[i].why;
+    return true;
+}
+
 const struct dl_schema dl_system_schema = {
     .name = "dlmodel-system",
     .summary = "nodes with devices, connected by links",
     .size = sizeof(struct dl_system),
     .fields = system_fields,
+    .needs = system_needs,
     .top_level = true,
 };
+
+void dl_system_extend(struct dl_json *doc, const struct dl_json *base) {
+    static const struct {
+        const char *given, *without;
+    } rules[] = {
+        {"extends", "name"},
+        {"extends", "summary"},
+        {"device", "device_profile"},
+        {"device_profile", "device"},
+        {"device", "collectives"},
+        {"device_profile", "collectives"},
+        {"devices_per_node", "collectives"},
+        {"links", "collectives"},
+        {"price_per_node_hour", "price_currency"},
+        {"price_per_node_hour", "price_date"},
+    };
+    const char *without[sizeof rules / sizeof *rules + 1];
+    int count = 0;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (dl_json_has(doc, rules[i].given)) without[count++] = rules[i].without;
+    without[count] = NULL;
+    dl_json_extend(doc, base, without);
+    dl_json_remove(doc, "extends");
+}
 
 static enum dl_code check_collectives(const struct dl_system *system, const struct dl_json *doc,
                                       struct dl_err *err) {
@@ -288,11 +344,6 @@ static enum dl_code check_collectives(const struct dl_system *system, const stru
 
 static enum dl_code check_links(const struct dl_system *system, const struct dl_json *doc,
                                 struct dl_err *err) {
-    if (system->devices_per_node > 1 && !system->has_intra)
-        return dl_json_fail(doc, "devices_per_node", err,
-                            "several devices in a node need links.intra");
-    if (system->nodes > 1 && !system->has_inter)
-        return dl_json_fail(doc, "nodes", err, "several nodes need links.inter");
     if (system->has_intra)
         DL_TRY(dl_link_check(&system->intra, system->devices_per_node, doc, "links.intra", err));
     if (system->has_inter)
@@ -304,9 +355,7 @@ enum dl_code dl_system_check(const struct dl_system *system, const struct dl_jso
                              struct dl_err *err) {
     if (system->has_profile && system->device_name != NULL)
         return dl_json_fail(doc, "device", err, "give device or device_profile, not both");
-    if (!system->has_profile && system->device_name == NULL)
-        return dl_json_fail(doc, "device", err,
-                            "expected device (a name of data/devices) or device_profile");
+    DL_TRY(dl_json_needs(doc, &dl_system_schema, system, err));
     if (system->has_profile)
         DL_TRY(dl_device_check_at(&system->profile, doc, "device_profile", err));
     if (dl_known(system->operation.price_per_node_hour) && system->operation.price_currency == NULL)

@@ -121,6 +121,7 @@ struct dl_calibration {
 
 struct dl_system {
     const char *name, *summary, *source;
+    const char *extends; /* name or path of another system; NULL once the loader has resolved it */
     const char *device_name;  /* "device": a file of data/devices/ ... */
     struct dl_device profile; /* ... or "device_profile": the device itself, as calibrate writes */
     bool has_profile;
@@ -155,6 +156,10 @@ struct dl_system {
 
 extern const struct dl_schema dl_system_schema;
 extern const struct dl_schema dl_raw_sample_schema;
+/* Completes the document of a system by that of the one that it extends: not its name and summary,
+ * its measured collectives where device, node or links differ, nor the currency and date of a price
+ * that the document gives. Removes "extends". */
+void dl_system_extend(struct dl_json *doc, const struct dl_json *base);
 /* Checks conditions between members, the nested objects and the profile. DL_ERR_INPUT names the
  * member. */
 enum dl_code dl_system_check(const struct dl_system *system, const struct dl_json *doc,

@@ -18,6 +18,7 @@ struct dl_passes dl_passes_layernorm(enum dl_layernorm_kernels how, enum dl_pass
         [DL_LAYERNORM_BATCHNORM] = {{3, 4, 3, 0}, {3, 6, 2, 0}, {2, 3, 1, 0}},
         [DL_LAYERNORM_COMPILED] = {{3, 3, 1, 0}, {2, 4, 1, 0}, {1, 2, 0, 0}},
         [DL_LAYERNORM_COMPOSED] = {{10, 9, 6, 0}, {18, 24, 15, 0}, {2, 2, 0, 0}},
+        [DL_LAYERNORM_ONE_KERNEL] = {{1, 1, 1, 0}, {1, 2, 1, 0}, {0, 0, 0, 0}},
     };
     return table[how][column(pass)];
 }

@@ -13,11 +13,12 @@
 #include "model/machine/kernel.h"
 
 enum dl_layernorm_kernels {
-    DL_LAYERNORM_FUSED,     /* one kernel forward, two backward: apex, MXNet, recent PyTorch */
-    DL_LAYERNORM_MOMENTS,   /* moments, then the row: PyTorch 1.4 to 1.10 */
-    DL_LAYERNORM_BATCHNORM, /* batch norm of a view, then scale and shift: PyTorch to 1.3 */
-    DL_LAYERNORM_COMPILED,  /* two reductions and one elementwise kernel: XLA */
-    DL_LAYERNORM_COMPOSED,  /* ten operations: TensorFlow */
+    DL_LAYERNORM_FUSED,      /* one kernel forward, two backward: apex, MXNet, recent PyTorch */
+    DL_LAYERNORM_MOMENTS,    /* moments, then the row: PyTorch 1.4 to 1.10 */
+    DL_LAYERNORM_BATCHNORM,  /* batch norm of a view, then scale and shift: PyTorch to 1.3 */
+    DL_LAYERNORM_COMPILED,   /* two reductions and one elementwise kernel: XLA */
+    DL_LAYERNORM_COMPOSED,   /* ten operations: TensorFlow */
+    DL_LAYERNORM_ONE_KERNEL, /* one kernel each way: Transformer Engine, cuDNN, Liger */
 };
 enum dl_gelu_kernels {
     DL_GELU_FUSED,

@@ -1,5 +1,5 @@
-/* plot_error.c - the signed error of the time of every compared row, by source, system, workload or another
- * column. */
+/* plot_error.c - the signed error of the time of every compared row, by source, system, workload or
+ * another column. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "model/statistics/stats.h"
 #include "plots/figures/plot.h"
+#include "predict/compare/headline.h"
 
 static const struct dl_column columns[] = {
     {"group", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
@@ -169,6 +170,8 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
     if (drawn == 0)
         return dl_fail(err, DL_ERR_USAGE, "none of the %d rows can be predicted, for instance: %s",
                        runs.count, why);
+    const char *headline;
+    DL_TRY(dl_headline(&context->data, context->arena, &headline, err));
     double *scratch = dl_arena_alloc(context->arena, (size_t)runs.count, sizeof *scratch);
     sort_groups(&runs, scratch, out);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
@@ -183,7 +186,8 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
         context->arena, "Error of %d predicted times by %s, with the constants as installed", drawn,
         dl_plot_keys[key]);
     out->subtitle = dl_arena_printf(
-        context->arena, "in-sample for data/runs, on which these were fitted%s",
+        context->arena, "%.*s. Here: in-sample for data/runs, on which these were fitted%s",
+        (int)strcspn(headline, ";"), headline,
         drawn == runs.count
             ? ""
             : dl_arena_printf(context->arena, "; %d rows are not predicted", runs.count - drawn));

@@ -40,6 +40,8 @@ void dl_report_calibration(struct dl_report *r, const struct dl_system *system);
 /* The limits of one plan, the sensitivity of the iteration to each resource, and the first
  * change to make. */
 enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
+/* How far off predictions are, the first sight first (headline.h). */
+enum dl_code dl_report_headline(struct dl_report *r, struct dl_err *err);
 /* Errors of compared rows by source, by system and all. */
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
                               const char *caption, struct dl_err *err);

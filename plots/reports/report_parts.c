@@ -7,6 +7,7 @@
 #include "model/core/file.h"
 #include "model/statistics/stats.h"
 #include "plots/reports/report.h"
+#include "predict/compare/headline.h"
 
 enum {
     NARROW_WIDTH = 620,
@@ -251,6 +252,13 @@ void dl_report_calibration(struct dl_report *r, const struct dl_system *s) {
         dl_document_facts(&r->page, facts, count);
     }
     kernel_times(r, owner, owner != d);
+}
+
+enum dl_code dl_report_headline(struct dl_report *r, struct dl_err *err) {
+    const char *headline;
+    DL_TRY(dl_headline(&r->context->data, r->context->arena, &headline, err));
+    if (headline[0] != 0) dl_document_paragraph(&r->page, headline);
+    return DL_OK;
 }
 
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,

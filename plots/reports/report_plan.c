@@ -287,6 +287,7 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
     struct dl_comparison all = {.arena = arena};
     struct dl_table table;
     dl_document_section(&r->page, "Accuracy");
+    DL_TRY(dl_report_headline(r, err));
     for (int i = 0; i < count; i++) {
         struct dl_csv csv;
         DL_TRY(dl_csv_read(files[i], arena, &csv, err));

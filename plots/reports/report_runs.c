@@ -339,6 +339,7 @@ static enum dl_code judged(struct dl_report *r, const struct runs *x, struct dl_
     DL_TRY(causes(r, x));
     DL_TRY(limits(r, x, err));
     dl_document_section(&r->page, "Accuracy");
+    DL_TRY(dl_report_headline(r, err));
     DL_TRY(dl_report_errors(r, &x->compared,
                             "Error of the predicted time: absolute values, except for the bias.",
                             err));

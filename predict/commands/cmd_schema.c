@@ -9,15 +9,18 @@
 #include "model/machine/kernel_columns.h"
 #include "model/machine/kernel_model.h"
 #include "predict/compare/compare_runs.h"
+#include "predict/manual/template.h"
 #include "predict/output/rows.h"
 
 static const struct dl_option schema_options[] = {
     {"template", 0, NULL, "What",
-     "runs: print the header line of a table with every column, and an example row", NULL},
+     "system, site: print a file to fill in; runs: print the header line of a table with every "
+     "column, and an example row",
+     NULL},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {schema_options, dl_output_options, NULL};
-static const char *const examples[] = {"dlmodel schema system", "dlmodel schema framework --json",
+static const char *const examples[] = {"dlmodel schema system", "dlmodel schema system --template",
                                        NULL};
 
 static const struct kind {
@@ -164,8 +167,13 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(find_kind(context, options, &kind, err));
     const bool runs = kind->schema == &dl_run_row_schema;
     if (dl_option_given(options, "template")) {
-        if (!runs) return dl_fail(err, DL_ERR_USAGE, "--template: goes with 'schema runs'");
-        return context->output(options, dl_run_template(context->arena), err);
+        const char *text = runs                   ? dl_run_template(context->arena)
+                           : kind->schema != NULL ? dl_template_text(kind->schema, context->arena)
+                                                  : NULL;
+        if (text == NULL)
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--template: expected 'schema system', 'schema site' or 'schema runs'");
+        return context->output(options, text, err);
     }
     struct dl_table table;
     dl_list_table(&table, context->arena, DL_LIST(columns), 0);

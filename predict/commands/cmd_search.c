@@ -22,7 +22,7 @@ struct asked {
     enum dl_objective objective;
     int64_t max_devices, top, threads;
     double memory_bytes, deadline_s, max_iteration_s, device_w;
-    bool pareto;
+    bool pareto, every_row, text;
     const char *shard, *sweep, *jobs;
     int place;
     bool place_given;
@@ -43,8 +43,13 @@ static const struct dl_option own_options[] = {
      DL_NUMBER(ASKED(deadline_s), .unit = DL_UNIT_S, .min = 1e-6, .max = 1e11)},
     {"max-iteration", 0, "TIME", "Search", "time limit of an iteration, e.g. 2s; default none",
      DL_NUMBER(ASKED(max_iteration_s), .unit = DL_UNIT_S, .min = 1e-6, .max = 1e9)},
-    {"top", 0, "N", "Search", "number of best plans to print, 1 to 64; default 10",
+    {"top", 0, "N", "Search",
+     "number of best plans, 1 to 64, of --long, --json and --csv; default 10",
      DL_INTEGER(ASKED(top), .min = 1, .max = DL_SEARCH_KEPT)},
+    {"long", 0, NULL, "Search",
+     "print the --top best plans with all columns, their commands, the terms and limits of the "
+     "best",
+     DL_FLAG(ASKED(every_row))},
     {"pareto", 0, NULL, "Search",
      "also print the Pareto front of iteration time, memory and devices", DL_FLAG(ASKED(pareto))},
     {"threads", 0, "N", "Search", "threads that search; default: all cores",
@@ -174,8 +179,7 @@ static enum dl_code read_deadline(const struct asked *asked, const struct dl_inp
     const double count =
         dl_run_total_of(inputs->workload, &r->fixed, &one, &inputs->length).iteration_count;
     if (!dl_known(count))
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--deadline: give the length of the run: --tokens or --epochs");
+        return dl_fail(err, DL_ERR_USAGE, "--deadline: needs --tokens or --epochs");
     if (r->iteration_limit_s <= 0 || asked->deadline_s / count < r->iteration_limit_s)
         r->iteration_limit_s = asked->deadline_s / count;
     return DL_OK;
@@ -195,7 +199,8 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
     struct dl_plan_question question;
     dl_inputs_question(inputs, framework, inputs->nodes[0], &question);
     dl_plan_search_request(&question, r);
-    r->keep = models_power(asked) ? DL_SEARCH_KEPT : (int)asked->top;
+    const bool by_split = asked->text && !asked->every_row; /* of each split the best plan */
+    r->keep = models_power(asked) || by_split ? DL_SEARCH_KEPT : (int)asked->top;
     r->objective = asked->objective;
     r->front = asked->pareto;
     r->memory_bytes = asked->memory_bytes;
@@ -211,13 +216,6 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
     if (r->objective == DL_BY_COST && r->node_price_per_hour <= 0)
         return dl_fail(err, DL_ERR_USAGE, "--objective cost: give --price");
     return DL_OK;
-}
-
-static int show_progress(void *context, double done_frac, double elapsed_s) {
-    const struct dl_context *c = context;
-    if (c->watch != NULL) return c->watch(c->watch_user, done_frac, elapsed_s);
-    c->note(c, "searching: %.0f %% after %.1f s", 100 * done_frac, elapsed_s);
-    return 0;
 }
 
 /* After the choice, best first by the prediction that is printed; stable, so that equals keep the
@@ -291,38 +289,6 @@ static enum dl_code explain_best(struct dl_context *context, const struct dl_sea
                                prediction, err);
 }
 
-/* Why no plan is left, and which one is nearest. */
-static enum dl_code nothing(struct dl_arena *arena, const struct dl_search *search,
-                            const struct dl_search_request *r, const struct dl_search_worker *found,
-                            struct dl_err *err) {
-    const double gib = 1073741824,
-                 capacity = r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
-    if (found->rejected_count[DL_NOT_DEADLINE] > 0) {
-        return dl_fail(
-            err, DL_ERR_NO,
-            "no plan meets the deadline of %g s per iteration; %lld fit in memory; search "
-            "without --deadline and --max-iteration for the fastest",
-            r->iteration_limit_s, (long long)found->rejected_count[DL_NOT_DEADLINE]);
-    }
-    if (!found->has_nearest) {
-        return dl_fail(
-            err, DL_ERR_NO,
-            "no plan fits: sharded over all %lld devices, weights, gradients and optimizer states "
-            "still exceed the %.4g GiB of a device; nearest: more --nodes, or a device with more "
-            "memory",
-            (long long)(r->nodes[r->node_count - 1] * r->fixed.devices_per_node), capacity / gib);
-    }
-    const struct dl_plan plan = dl_search_plan(search, &found->nearest);
-    return dl_fail(err, DL_ERR_NO,
-                   "no plan fits in the %.4g GiB of a device; nearest needs %.4g GiB: --dp %lld "
-                   "--tp %lld --pp %lld --cp %lld "
-                   "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
-                   capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
-                   (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
-                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, arena),
-                   found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
-}
-
 static int by_time(struct dl_search_candidate *found,
                    int count) { /* insertion sort: at most a few hundred */
     for (int i = 1; i < count; i++) {
@@ -348,13 +314,10 @@ static enum dl_code search_all(const struct searching *s, int threads,
     }
     *elapsed_s = 0;
     if (merging) return DL_OK;
-    const struct dl_search_run run = {
-        .search = s->search,
-        .threads = threads,
-        .context = context,
-        .progress = context->watch != NULL || (context->progress && context->verbosity >= 0)
-                        ? show_progress
-                        : NULL};
+    const struct dl_search_run run = {.search = s->search,
+                                      .threads = threads,
+                                      .context = context->watch_user,
+                                      .progress = context->watch};
     return dl_search_run(&run, found, elapsed_s, err);
 }
 
@@ -389,6 +352,11 @@ static enum dl_code note_best(struct dl_context *context, const struct dl_option
     if (inputs->strict && best->prediction->extrapolated)
         return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (--strict)");
     return DL_OK;
+}
+
+static void find_neighbors(const struct searching *s, int threads, struct dl_search_report *out) {
+    out->neighbor_count = dl_search_neighbors(&s->request, out->rows[0].plan, threads,
+                                              s->context->arena, out->neighbors);
 }
 
 extern const struct dl_command dl_cmd_search;
@@ -433,6 +401,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_searched *rows, *front;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
+    asked.text = format == DL_FORMAT_TEXT;
     if (asked.sweep != NULL)
         return dl_search_sweep(context, options, &dl_cmd_search, asked.sweep, err);
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
@@ -445,7 +414,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(read_request(&asked, &inputs, report.framework, request, err));
     DL_TRY(dl_search_prepare(request, context->arena, &s.search, err));
     DL_TRY(search_all(&s, (int)asked.threads, found, &report.elapsed_s, err));
-    if (found->best_count == 0) return nothing(context->arena, s.search, request, found, err);
+    if (found->best_count == 0)
+        return dl_search_nothing(context->arena, s.search, request, found, err);
     struct dl_search_candidate *ranking =
         dl_arena_alloc(context->arena, DL_SEARCH_KEPT + DL_SEARCH_SIMPLE, sizeof *ranking);
     report.row_count = dl_search_ranking(request, found, ranking);
@@ -472,6 +442,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
                             limits, err));
         report.limits = limits;
     }
+    report.every_row = asked.every_row || !asked.text;
+    if (!report.every_row) find_neighbors(&s, (int)asked.threads, &report);
     dl_inputs_note_files(context, &inputs);
     DL_TRY(dl_search_print(context, options, &report, format, err));
     return note_best(context, options, &inputs, report.framework, &rows[0], err);

@@ -88,8 +88,8 @@ static double doublings(const struct dl_shortfall *r, const struct dl_plan *plan
 }
 
 /* The iteration of a run in which part `h` takes `f` times as long. NODE: f - 1 iterations of the
- * run `self` are lost to devices of one node, in proportion; STRAGGLERS: to each doubling of devices.
- */
+ * run `self` are lost to devices of one node, in proportion; STRAGGLERS: to each doubling of
+ * devices. */
 static double with(const struct dl_shortfall *r, enum part h, double f, const struct view *v,
                    const struct view *self) {
     const struct dl_prediction *p = v->p;
@@ -298,17 +298,17 @@ const struct dl_causes *dl_causes_rank(struct dl_cause_weight *list, int count,
                                        struct dl_arena *arena) {
     struct dl_causes *out = dl_arena_alloc(arena, 1, sizeof *out);
     double sum = 0;
-    for (int i = 0; i < count; i++) sum += list[i].weight;
+    for (int i = 0; i < count; i++) sum += list[i].weight_ratio;
     for (int n = 0; n < count && n < DL_MOST_CAUSES; n++) {
         int best = 0;
         for (int i = 1; i < count; i++)
-            if (list[i].weight > list[best].weight) best = i;
-        const double probability = sum > 0 ? list[best].weight / sum : 0;
+            if (list[i].weight_ratio > list[best].weight_ratio) best = i;
+        const double probability = sum > 0 ? list[best].weight_ratio / sum : 0;
         if (n > 0 && !(probability >= LEAST_FRAC)) break;
         out->list[n] = list[best].cause;
-        out->list[n].probability = probability;
+        out->list[n].probability_frac = probability;
         out->count = n + 1;
-        list[best].weight = -1;
+        list[best].weight_ratio = -1;
     }
     return out;
 }
@@ -350,9 +350,9 @@ const struct dl_causes *dl_compare_causes(const struct dl_shortfall *r, struct d
 const char *dl_causes_text(const struct dl_causes *causes, struct dl_arena *arena) {
     const struct dl_cause *first = &causes->list[0];
     const char *text =
-        dl_arena_printf(arena, "%s (%.0f %%)", first->text, 100 * first->probability);
+        dl_arena_printf(arena, "%s (%.0f %%)", first->text, 100 * first->probability_frac);
     for (int i = 1; i < causes->count; i++)
         text = dl_arena_printf(arena, "%s%s%s (%.0f %%)", text, i == 1 ? "; or " : ", ",
-                               causes->list[i].name, 100 * causes->list[i].probability);
+                               causes->list[i].name, 100 * causes->list[i].probability_frac);
     return first->test == NULL ? text : dl_arena_printf(arena, "%s. Test: %s", text, first->test);
 }

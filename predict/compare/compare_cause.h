@@ -10,7 +10,7 @@ struct dl_cause {
     const char *name; /* "kernels", "network", "unknown", ... */
     const char *text; /* the evidence */
     const char *test; /* what would tell it from the others; NULL for "unknown" */
-    double probability;
+    double probability_frac;
     double factor;          /* on the named time, which would explain the run; NAN: none */
     const char *bottleneck; /* of the run if this is the cause; NULL: unknown */
 };
@@ -54,7 +54,7 @@ const struct dl_causes *dl_compare_causes(const struct dl_shortfall *run, struct
  */
 struct dl_cause_weight {
     struct dl_cause cause;
-    double weight;
+    double weight_ratio; /* relative to the other weights */
 };
 /* Sorts by weight and keeps those of 3 % and more; the first, in any case. */
 const struct dl_causes *dl_causes_rank(struct dl_cause_weight *list, int count,

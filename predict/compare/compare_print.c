@@ -73,7 +73,7 @@ static void causes_json(struct dl_json_writer *w, const struct dl_causes *causes
         const struct dl_cause *cause = &causes->list[i];
         dl_jw_object(w, NULL);
         dl_jw_string(w, "cause", cause->name);
-        dl_jw_number(w, "probability", cause->probability);
+        dl_jw_number(w, "probability", cause->probability_frac);
         dl_jw_number(w, "factor", cause->factor);
         dl_jw_string(w, "bottleneck", cause->bottleneck);
         dl_jw_string(w, "evidence", cause->text);

@@ -61,11 +61,13 @@ static enum dl_code judge(struct adviser *a, const struct dl_advise_change *chan
     return DL_OK;
 }
 
-/* Whether x is the better advice: possible, fits, gains more. */
+/* Whether x is the better advice: possible, fits, has measured evidence, gains more. */
 static bool is_better(const struct dl_advised *x, const struct dl_advised *y) {
     if (x->verdict.possible != y->verdict.possible) return x->verdict.possible;
     if (!x->verdict.possible) return false;
     if (x->verdict.prediction.fits != y->verdict.prediction.fits) return x->verdict.prediction.fits;
+    const bool x_measured = x->change.unmeasured == NULL, y_measured = y->change.unmeasured == NULL;
+    if (x_measured != y_measured) return x_measured;
     return x->gain.ratio > y->gain.ratio;
 }
 

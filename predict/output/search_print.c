@@ -87,8 +87,8 @@ static const char *limits_text(struct dl_context *context, const struct dl_limit
                    : dl_arena_printf(arena, "%s\n  %-42s %-14s %.4g GiB", text, l->name,
                                      l->category, l->cost_bytes / 1073741824);
     }
-    text =
-        dl_arena_printf(arena, "%s\nElasticity of the iteration (d log T / d log resource):", text);
+    text = dl_arena_printf(
+        arena, "%s\nSensitivity (%% change in time per 1 %% change in the resource):", text);
     for (int i = 0; i < limits->elasticity_count; i++) {
         text = dl_arena_printf(arena, "%s\n  %-42s %+.3f", text, limits->elasticity[i].resource,
                                limits->elasticity[i].value);
@@ -99,15 +99,13 @@ static const char *limits_text(struct dl_context *context, const struct dl_limit
         for (int i = 0; i < limits->change_count && listed < 3; i++) {
             const struct dl_change *c = &limits->changes[i];
             if (c->of_plan != (bool)of_plan) continue;
-            said =
-                dl_arena_printf(arena, "%s%s%s (%.4g %s, %.1f %% less)", said != NULL ? said : "",
-                                listed > 0 ? "; then " : "", c->text, per_s * c->iteration_s, unit,
-                                100 * (1 - c->iteration_s / iteration_s));
+            said = dl_arena_printf(arena, "%s%s%s (%.4g %s, -%.1f %%)", said != NULL ? said : "",
+                                   listed > 0 ? "; then " : "", c->text, per_s * c->iteration_s,
+                                   unit, 100 * (1 - c->iteration_s / iteration_s));
             listed++;
         }
         text = dl_arena_printf(arena, "%s\n%s: %s", text,
-                               of_plan ? "Most effective change of the plan"
-                                       : "Most effective change of the machine",
+                               of_plan ? "Best change of the plan" : "Best hardware upgrade",
                                said != NULL ? said : "none");
     }
     return dl_arena_printf(arena, "%s\n", text);
@@ -129,25 +127,22 @@ static bool is_tight(const struct dl_searched *row) {
     return m->total_bytes > DL_TIGHT_FRAC * m->capacity_bytes;
 }
 
-/* How many plans leave a device less than a tenth of its memory, and the best one that leaves
- * more. */
+/* The fastest plan that leaves a tenth of the device's memory, where the best one does not. */
 static void add_tight(struct dl_text *text, const struct dl_search_report *report) {
-    int tight = 0, roomy = -1;
-    for (int i = 0; i < report->row_count; i++) {
-        tight += is_tight(&report->rows[i]);
-        if (roomy < 0 && !is_tight(&report->rows[i])) roomy = i;
-    }
-    if (tight == 0) return;
-    dl_text_printf(text, "Memory is tight, above %.0f %% of the device's, in %d of these plans",
-                   100 * DL_TIGHT_FRAC, tight);
+    int roomy = -1;
+    if (!is_tight(&report->rows[0])) return;
+    for (int i = 0; i < report->row_count && roomy < 0; i++)
+        if (!is_tight(&report->rows[i])) roomy = i;
+    dl_text_printf(text, "The best plan needs more than %.0f %% of the memory; ",
+                   100 * DL_TIGHT_FRAC);
     if (roomy < 0)
-        dl_text_add(text, ": none leaves more; --top shows further plans.\n\n");
-    else if (roomy == 0)
-        dl_text_add(text, "; row 1 leaves more.\n\n");
+        dl_text_add(text, "no other plan found leaves more.\n");
     else
-        dl_text_printf(
-            text, "; the best with room is row %d, %.3g times the time of row 1.\n\n", roomy + 1,
-            report->rows[roomy].prediction->iteration_s / report->rows[0].prediction->iteration_s);
+        dl_text_printf(text, "the fastest that leaves more is %.0f %% slower: %s\n",
+                       100 * (report->rows[roomy].prediction->iteration_s /
+                                  report->rows[0].prediction->iteration_s -
+                              1),
+                       dl_search_plan_text(report->rows[roomy].plan, text->arena));
 }
 
 /* Row 1 is the choice, which a less simple plan may beat. */
@@ -158,28 +153,34 @@ static void add_choice(struct dl_text *text, const struct dl_search_report *repo
             fastest = i;
     }
     if (fastest == 0 || strcmp(report->objective, "time") != 0) return;
-    dl_text_printf(text,
-                   "Row 1 is the simplest plan within %.0f %% of the fastest, row %d (%.2g %% "
-                   "faster).\n\n",
-                   100 * DL_SIMPLER_FRAC, fastest + 1,
-                   100 * (1 - report->rows[fastest].prediction->iteration_s /
-                                  report->rows[0].prediction->iteration_s));
+    dl_text_printf(
+        text,
+        "It is the simplest plan within %.0f %% of the fastest, which is %.2g %% faster: "
+        "%s\n",
+        100 * DL_SIMPLER_FRAC,
+        100 * (1 - report->rows[fastest].prediction->iteration_s /
+                       report->rows[0].prediction->iteration_s),
+        dl_search_plan_text(report->rows[fastest].plan, text->arena));
 }
 
-/* Ties and tight plans, and the command that gives each row again. */
-static const char *commands_text(struct dl_context *context,
-                                 const struct dl_search_report *report) {
-    struct dl_text text = {.arena = context->arena};
+const char *dl_search_remarks(struct dl_arena *arena, const struct dl_search_report *report) {
+    struct dl_text text = {.arena = arena};
     int tied = 0;
     for (int i = 1; i < report->row_count; i++) tied += report->rows[i].tied;
     if (tied > 0)
-        dl_text_printf(&text,
-                       "%d of these plans are tied with the best one: the model cannot "
-                       "distinguish them.\n\n",
-                       tied);
+        dl_text_printf(&text, "%d other plan%s within the uncertainty of the best one.\n", tied,
+                       tied == 1 ? " is" : "s are");
     add_choice(&text, report);
     add_tight(&text, report);
-    dl_text_add(&text, "The rows again, one command each:\n");
+    return text.length > 0 ? dl_text_string(&text) : "";
+}
+
+/* Remarks, and the command that gives each row again. */
+static const char *commands_text(struct dl_context *context,
+                                 const struct dl_search_report *report) {
+    struct dl_text text = {.arena = context->arena};
+    dl_text_add(&text, dl_search_remarks(context->arena, report));
+    dl_text_add(&text, "\nCommands to reproduce each row:\n");
     for (int i = 0; i < report->row_count; i++)
         dl_text_printf(&text, "  %s\n", report->rows[i].command);
     return dl_text_string(&text);
@@ -192,6 +193,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const struct dl_search_worker *found = report->found;
     const struct dl_prediction *best = report->rows[0].prediction;
     const bool in_ms = is_short(report);
+    if (!report->every_row && report->front_count == 0)
+        return context->output(options, dl_search_brief(context->arena, report), err);
     const char *plans = dl_table_text(table), *terms = terms_text(context, best, in_ms),
                *commands = commands_text(context, report);
     const char *limits = report->limits == NULL

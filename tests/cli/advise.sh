@@ -101,6 +101,7 @@ check 'the default framework' 0 'using framework pytorch-ddp'
 run advise -s dgx-a100-80 -w resnet50 -f pytorch-ddp -n 1 -b 128 -p mixed --json
 check 'advice for a compiled CNN' 0
 says 'its gain may be none' test "$(jq '[.advice[] | select(.advice == "compiler") | .gain_low_frac <= 0 and .unmeasured != null] == [true]' "$SCRATCH/out")" = true
+says 'and is ranked after what is measured' test "$(jq '[.advice[] | select(.possible and .fits) | .unmeasured != null] | index(true) as $first | ($first > 0) and (.[$first:] | all)' "$SCRATCH/out")" = true
 says 'and is not combined' test "$(jq '[.. | .setting? // empty | select(test("torch.compile"))] | length' "$SCRATCH/out")" = 1
 run advise -s dgx-h100 -w llama3_8b -f pytorch-fsdp2 -n 1 -b 1 -p bf16 --json
 says 'a language model has evidence' test "$(jq '[.advice[] | select(.advice == "compiler") | .unmeasured] | all(. == null)' "$SCRATCH/out")" = true

@@ -213,7 +213,7 @@ static void best_kernels(void **state) {
     for (int how = 0; how <= (int)(last); how++)                                                   \
     assert_true(passes_of(dl_passes_##operation(best.operation, pass)) <=                          \
                 passes_of(dl_passes_##operation(how, pass)))
-        NO_LESS(layernorm, DL_LAYERNORM_COMPOSED);
+        NO_LESS(layernorm, DL_LAYERNORM_ONE_KERNEL);
         NO_LESS(gelu, DL_GELU_COMPOSED);
         NO_LESS(dropout, DL_DROPOUT_COMPOSED);
         NO_LESS(softmax, DL_SOFTMAX_COMPOSED);

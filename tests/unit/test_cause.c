@@ -40,7 +40,7 @@ static const struct dl_causes *causes(struct dl_arena *arena, double measured_s,
 static void is(const struct dl_causes *causes, const char *name, double least) {
     assert_non_null(causes);
     assert_string_equal(causes->list[0].name, name);
-    assert_true(causes->list[0].probability >= least);
+    assert_true(causes->list[0].probability_frac >= least);
 }
 
 static void each_cause(void **state) {
@@ -73,7 +73,7 @@ static void of_one_device(void **state) {
     const double kernels = pow(1.9, -1 / 0.15) / 0.15 / 0.95,
                  host = pow(1 + 90 / 11.0, -1 / 0.7) / 0.7 / (101 / 200.0), unknown = 0.05 * 0.55;
     assert_string_equal(both->list[0].name, "host");
-    check_close(both->list[0].probability, host / (host + kernels + unknown), 1e-4);
+    check_close(both->list[0].probability_frac, host / (host + kernels + unknown), 1e-4);
     check_contains(both->list[0].text, "90 ms more of each iteration");
     check_contains(both->list[0].test, "double the batch");
     dl_arena_free(&arena);

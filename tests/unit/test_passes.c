@@ -56,6 +56,7 @@ static void composed_operations(void **state) {
     check_row("layernorm", DL_LAYERNORM_BATCHNORM, layernorm, "3 4 3 0; 3 6 2 0; 2 3 1 0");
     check_row("layernorm", DL_LAYERNORM_COMPILED, layernorm, "3 3 1 0; 2 4 1 0; 1 2 0 0");
     check_row("layernorm", DL_LAYERNORM_COMPOSED, layernorm, "10 9 6 0; 18 24 15 0; 2 2 0 0");
+    check_row("layernorm", DL_LAYERNORM_ONE_KERNEL, layernorm, "1 1 1 0; 1 2 1 0; 0 0 0 0");
     check_row("gelu", DL_GELU_FUSED, gelu, "1 1 1 0; 1 2 1 0");
     check_row("gelu", DL_GELU_ERF, gelu, "5 6 5 0; 7 11 7 0");
     check_row("gelu", DL_GELU_COMPOSED, gelu, "8 10 8 0; 10 16 10 0");

@@ -68,7 +68,7 @@ static int layernorm_kernels(const struct dl_layer *layer, const struct dl_kerne
     const int before = emit.count;
     if (pass != DL_BACKWARD_WEIGHTS) {
         dl_emit_passes(&emit, &passes, flop_each * n, n, DL_FACT_LAYERNORM);
-    } else {
+    } else if (facts->layernorm != DL_LAYERNORM_ONE_KERNEL) {
         dl_emit_stream(&emit, flop_each * n, passes.reads * n, passes.writes * n, statistics_bytes);
         if (emit.count > before) emit.out[emit.count - 1].launches = passes.kernels;
         dl_emit_type(&emit, DL_FACT_LAYERNORM);

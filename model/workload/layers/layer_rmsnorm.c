@@ -1,14 +1,14 @@
 /* layer_rmsnorm.c - root mean square normalization of tokens, and of the heads of queries and keys.
  *
  * F-LAYER-RMSNORM: as layer norm without mean and bias: 1R + 1W forward, 2R + 1W backward for its
- * input and 2R for its weights; kept are the input and 4 bytes a token. A head norm normalizes each
- * head of queries and keys with weights that all heads share, a qk norm all queries and all
- * keys with a weight for each channel; values pass by, untouched. Eager PyTorch (facts): to fp32,
- * square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
- * element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of the weight
- * (counted in the reference code of Llama). A fused norm of an input cast to fp32 (fp32_norm_input)
- * moves 2 + 4 bytes in the cast and 4 + 2 in the norm; backward 2 + 4 + 4 and 4 + 2 in the cast of
- * the gradient, and 2 + 4 for that of the weight.
+ * input and 2R for its weights (none where one kernel computes both); kept are the input and 4
+ * bytes a token. A head norm normalizes each head of queries and keys with weights that all heads
+ * share, a qk norm all queries and all keys with a weight for each channel; values pass by,
+ * untouched. Eager PyTorch (facts): to fp32, square, mean, product, to 16 bits, weight: 6 kernels
+ * and 36 bytes an element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of
+ * the weight (counted in the reference code of Llama). A fused norm of an input cast to fp32
+ * (fp32_norm_input) moves 2 + 4 bytes in the cast and 4 + 2 in the norm; backward 2 + 4 + 4 and 4 +
+ * 2 in the cast of the gradient, and 2 + 4 for that of the weight.
  */
 #include "model/workload/layer.h"
 
@@ -46,7 +46,7 @@ static void emit_norm(struct dl_emit *emit, double n, double statistics_bytes) {
     }
     if (emit->pass == DL_FORWARD) dl_emit_stream(emit, 4.0 * n, n, n, statistics_bytes);
     if (emit->pass == DL_BACKWARD_DATA) dl_emit_stream(emit, 8.0 * n, 2.0 * n, n, statistics_bytes);
-    if (emit->pass == DL_BACKWARD_WEIGHTS)
+    if (emit->pass == DL_BACKWARD_WEIGHTS && emit->facts->layernorm != DL_LAYERNORM_ONE_KERNEL)
         dl_emit_stream(emit, 3.0 * n, 2.0 * n, 0.0, statistics_bytes);
 }
 
