@@ -69,7 +69,7 @@ rule 'every header compiles alone' "$(headers $rooms serve | xargs -P "$cores" -
 # A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.
 #   counts and extents of shapes, in the words of the field; numbers of ranks, steps, launches; the coordinates of a kernel
 #   of transformers: layers of a stack and of a stage, ranks that hold the same, pieces of gradients, tensors
-transformers='all_layers end_layers listed_layers layers dense_prefix_layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts rows_per_token top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
+transformers='all_layers end_layers packed_length_tokens listed_layers layers dense_prefix_layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts rows_per_token top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
 #   of language models: keys that a query sees, channels that turn or that keys have, parameters that a token uses, sizes of shapes
 models='head_dim value_dim queries keys key window rotary kv_channels active_parameters model_macs_per_sample longest only'
 counts='tp pp cp ep micro seq batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence correlation vocabulary transformer_layers

@@ -273,7 +273,10 @@ static enum dl_code fit_all(const struct dl_kernel_samples *samples, const struc
         double call_s;
         size_t count = take(samples->rows, samples->count, &row, part);
         count = drop_hidden(part, count, &call_s, scratch);
-        const bool special = row.work != DL_WORK_ANY || row.variant != DL_VARIANT_PLAIN;
+        /* A few shapes of convolutions, by one program with its layout, tell less of a network than
+         * the datasheet. */
+        const bool special =
+            row.work != DL_WORK_ANY || row.variant != DL_VARIANT_PLAIN || row.op == DL_OP_CONV;
         const struct dl_kernel_model *like = like_of(set, &row, count);
         if (count == 0 || (special && count < FEW_OF_A_WORK && like == NULL)) continue;
         struct dl_kernel_model *model = &set->kernel_models[set->kernel_model_count];

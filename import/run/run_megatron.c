@@ -232,6 +232,27 @@ static const char *some_modules(struct dl_megatron_reader *r, const char *given)
     return out.length > 0 ? dl_text_string(&out) : "none";
 }
 
+/* The optimizer's states on the host; activations of the first layers. */
+static enum dl_code read_offload(struct dl_megatron_reader *r) {
+    const bool states = dl_arguments_flag(r->a, "optimizer_cpu_offload");
+    double frac = 1, layers = 0;
+    DL_TRY(dl_arguments_number(r->a, "optimizer_offload_fraction", 0, 1, &frac, r->err));
+    DL_TRY(dl_megatron_number(r, "cpu_offloading_num_layers", &layers));
+    const bool kept = layers > 0 && dl_known(r->layers);
+    if (states && frac > 0 && kept)
+        dl_arguments_note(r->a, "activations of %.0f layers on the host: predicted on the device",
+                          layers);
+    if (states && frac > 0) {
+        dl_plan_words_add(r->out, "offload", "optimizer");
+        if (frac < 1) dl_plan_words_add(r->out, "offload-fraction", "%.6g", frac);
+    } else if (kept) {
+        dl_plan_words_add(r->out, "offload", "activations");
+        if (layers < r->layers)
+            dl_plan_words_add(r->out, "offload-fraction", "%.6g", layers / r->layers);
+    }
+    return DL_OK;
+}
+
 static enum dl_code read_recompute(struct dl_megatron_reader *r) {
     static const struct dl_word_pair modes[] = {{"full", "full"},
                                                 {"selective", "selective"},
@@ -393,9 +414,9 @@ static enum dl_code read_framework(struct dl_megatron_reader *r) {
 
 enum dl_code dl_megatron_plan(struct dl_run *run) {
     static enum dl_code (*const steps[])(struct dl_megatron_reader *) = {
-        read_degrees,   dl_megatron_model, add_degrees,    read_stages,  read_sharding,
-        read_framework, read_batch,        read_recompute, read_overlap, read_dispatch,
-        read_graphs,    read_precision,    read_optimizer};
+        read_degrees,  dl_megatron_model, add_degrees,    read_stages,    read_sharding,
+        read_offload,  read_framework,    read_batch,     read_recompute, read_overlap,
+        read_dispatch, read_graphs,       read_precision, read_optimizer};
     struct dl_megatron_reader r = {
         .run = run, .a = &run->arguments, .out = run->out, .err = run->err};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) DL_TRY(steps[i](&r));

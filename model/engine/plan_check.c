@@ -352,6 +352,7 @@ static enum dl_code check_stacked(const struct dl_workload *workload,
                        : plan->settings.moe_overlap                  ? "moe-overlap"
                        : plan->lora.rank > 0                         ? "lora-rank"
                        : plan->stage_layers != NULL                  ? "stage-layers"
+                       : plan->offload.what != 0                     ? "offload"
                                                                      : NULL;
     if (plan->stage_layers != NULL && dl_plan_stage_layers(plan->stage_layers, NULL, 0) < 1)
         return dl_fail(err, DL_ERR_USAGE,

@@ -123,6 +123,7 @@ static bool recomputes_modules(const struct dl_plan *plan) {
 static bool overlaps_experts(const struct dl_plan *plan) { return plan->settings.moe_overlap; }
 static bool lists_stages(const struct dl_plan *plan) { return plan->stage_layers != NULL; }
 static bool packs(const struct dl_plan *plan) { return plan->packed_length_tokens > 0; }
+static bool offloads(const struct dl_plan *plan) { return plan->offload.what != 0; }
 static bool adapts(const struct dl_plan *plan) { return plan->lora.rank > 0; }
 static const struct own {
     const char *name, *text;
@@ -134,6 +135,7 @@ static const struct own {
     {"moe-overlap", "--moe-overlap", overlaps_experts},
     {"lora", "--lora-rank", adapts},
     {"packed-length", "--packed-length", packs},
+    {"offload", "--offload", offloads},
     {"stage-layers", "--stage-layers", lists_stages},
 };
 enum { OWNS = sizeof owns / sizeof *owns };

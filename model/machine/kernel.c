@@ -453,12 +453,12 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     if (kernel->has_type) precision = kernel->type;
     struct dl_kernel stream = *kernel;
-    const bool by_channel = dl_batchnorm_by_channel(device, kernel);
-    if (by_channel) stream.m = 0.0;
+    if (dl_batchnorm_by_channel(device, kernel)) stream.m = 0.0;
     (kernel->op == DL_OP_ATTENTION ? attention_time_s : shape_time)(device, precision, &stream,
                                                                     out);
-    if (by_channel)
-        out->time_s = dl_batchnorm_s(device, kernel, traffic_bytes(precision, kernel), out->time_s);
+    if (kernel->op == DL_OP_STREAM && kernel->work == DL_WORK_BATCHNORM)
+        out->time_s = dl_batchnorm_s(device, precision, kernel, traffic_bytes(precision, kernel),
+                                     out->time_s);
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 

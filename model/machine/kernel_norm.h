@@ -9,9 +9,9 @@
 /* Whether a stream is such a batch norm. */
 bool dl_batchnorm_by_channel(const struct dl_device *device, const struct dl_kernel *kernel);
 
-/* Its time, where its bytes alone take bytes_s. */
-double dl_batchnorm_s(const struct dl_device *device, const struct dl_kernel *kernel, double bytes,
-                      double bytes_s);
+/* Time of a batch norm whose bytes alone take bytes_s. */
+double dl_batchnorm_s(const struct dl_device *device, enum dl_precision precision,
+                      const struct dl_kernel *kernel, double bytes, double bytes_s);
 
 /* Share of its rate that a kernel attains, timed by `model` (NULL: by its bytes): below 1 for
  * backward passes of layer norms without samples of that pass. */

@@ -20,6 +20,7 @@ const char *const dl_moe_dispatch_names[] = {"open",   "alltoall", "allgather",
                                              "deepep", "hybridep", NULL};
 const char *const dl_cuda_graphs_names[] = {"open", "none", "layer", "iteration", NULL};
 const char *const dl_lora_target_names[] = {"qkv", "proj", "fc1", "fc2", NULL};
+const char *const dl_offload_names[] = {"optimizer", "activations", "weights", NULL};
 const char *const dl_transport_names[] = {"open", "rdma", "tcp", NULL};
 
 int64_t dl_plan_expert_ranks(const struct dl_plan *plan) {

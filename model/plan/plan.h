@@ -86,6 +86,14 @@ struct dl_plan_lora {
     unsigned targets; /* bits of enum dl_lora_target; 0: qkv and proj */
 };
 
+/* What is kept in host memory. F-OFFLOAD */
+enum dl_offload { DL_OFFLOAD_OPTIMIZER, DL_OFFLOAD_ACTIVATIONS, DL_OFFLOAD_WEIGHTS };
+extern const char *const dl_offload_names[]; /* "optimizer","activations","weights", NULL */
+struct dl_plan_offload {
+    unsigned what; /* bits of enum dl_offload; 0: nothing */
+    double frac;   /* of it; 0: all */
+};
+
 struct dl_plan_servers {
     int64_t count; /* 0: one per node, next to its workers */
     /* They run on nodes of this system, apart from the workers; NULL: as the framework says. */
@@ -118,6 +126,7 @@ struct dl_plan {
     bool recompute_open; /* not given: the framework's default */
     struct dl_plan_recomputed recomputed;
     struct dl_plan_lora lora;
+    struct dl_plan_offload offload;
     double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
     bool blocking_launches;      /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the

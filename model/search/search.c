@@ -215,11 +215,17 @@ static bool may_be_faster(const struct dl_search *s, const struct dl_transformer
            dl_search_worst_score(r, w);
 }
 
+/* Settings that go with ZeRO stage 3 alone, or without it. */
+static bool excludes_shard(const struct dl_plan *plan, int shard) {
+    const bool weights = (plan->offload.what >> DL_OFFLOAD_WEIGHTS & 1) != 0;
+    return shard == 3 ? plan->lora.rank > 0 : weights;
+}
+
 static bool tries_shard(const struct dl_search *s, const struct dl_transformer_split *split,
                         int shard) {
     const struct dl_search_request *r = &s->request;
     const int64_t group = r->fixed.shard_group, ranks = split->dp * split->ep * split->sp;
-    if (r->fixed.lora.rank > 0 && shard == 3) return false;
+    if (excludes_shard(&r->fixed, shard)) return false;
     if (ranks == 1) return shard == 0 && !s->by_network; /* nothing to share: dl_plan_canonical */
     if (group > 0 && (shard == 0 || split->ep > 1 || split->dp * split->sp % group != 0))
         return false;
@@ -270,6 +276,7 @@ static enum dl_code run_cost(struct combination *c, const struct sharding *shard
         dl_transformer_overlap_experts(&c->s->tf, micro_batches, &some);
         dl_transformer_recompute_some(
             dl_plan_recomputed_frac(&c->s->request.fixed, mapping->stage_layers), &some);
+        dl_transformer_offload_activations(&c->s->tf, &mapping->split, &some);
         if (!timed)
             DL_TRY(dl_transformer_boundary(&c->s->tf, mapping, micro_batch, &boundary, err));
         timed = true;

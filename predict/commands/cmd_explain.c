@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/core/figure.h"
 #include "model/engine/diagnose.h"
 #include "model/framework/input.h"
 #include "predict/output/checkpoint_inputs.h"
@@ -18,13 +19,16 @@
 
 struct asked {
     int64_t top; /* 0: all terms */
+    bool all;
 };
 #define ASKED(member) struct asked, member
 
 static const struct dl_option own_options[] = {
     {"top", 0, "N", "Output",
-     "print the N longest terms and sum the others by group (memory in full); default: all terms",
+     "print the N longest terms with their inputs and sum the others by group (memory in full)",
      DL_INTEGER(ASKED(top), .min = 1, .max = 1000000)},
+    {"all", 0, NULL, "Output", "print every term with its inputs; default: a tree of the longest",
+     DL_FLAG(ASKED(all))},
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {
@@ -174,7 +178,6 @@ static void add_memory(struct dl_text *t, const struct dl_course *course) {
 static void add_summary(struct dl_text *t, const struct dl_prediction_row *row) {
     const struct dl_prediction *p = row->prediction;
     dl_text_printf(t,
-                   "\n"
                    "F-ITERATION  iteration %.4g ms = compute %.4g + exposed communication %.4g + "
                    "exposed input %.4g\n"
                    "             + bubble %.4g + overhead %.4g (straggler wait %.4g)\n",
@@ -197,11 +200,59 @@ static void add_summary(struct dl_text *t, const struct dl_prediction_row *row) 
     add_memory(t, &p->course);
 }
 
+static const struct dl_term *longest_below(const struct dl_prediction *p, const char *group,
+                                           const struct dl_term *than) {
+    const struct dl_term *found = NULL;
+    for (int i = 0; i < p->term_count; i++) {
+        const struct dl_term *t = &p->terms[i];
+        const bool after =
+            than == NULL || t->value < than->value || (t->value == than->value && t > than);
+        if (strcmp(t->group, group) == 0 && after && (found == NULL || t->value > found->value))
+            found = t;
+    }
+    return found;
+}
+
+static void add_node(struct dl_text *t, const char *name, double value, bool memory,
+                     const char *remark) {
+    dl_text_printf(t, "%-38s %10s %s%s%s\n", name,
+                   dl_figure_text(t->arena, memory ? value / 1048576 : 1e3 * value, 4),
+                   memory ? "MiB" : "ms", remark[0] != 0 ? "  " : "", remark);
+}
+
+/* Each group with its longest terms. */
+static void add_tree(struct dl_text *t, const struct dl_prediction *p) {
+    enum { SHOWN = 3 };
+    dl_text_add(t, "\n");
+    for (int g = 0; groups[g] != NULL; g++) {
+        const bool memory = strcmp(groups[g], "memory") == 0;
+        const struct dl_term *term = NULL;
+        int count;
+        double left = sum_of(p, groups[g], &count);
+        if (count == 0) continue;
+        add_node(t, groups[g], left, memory,
+                 dl_arena_printf(t->arena, "%d term%s", count, count == 1 ? "" : "s"));
+        for (int i = 0; i < SHOWN && i < count; i++) {
+            term = longest_below(p, groups[g], term);
+            if (term == NULL) break;
+            left -= term->value;
+            add_node(t,
+                     dl_arena_printf(t->arena, "  %s", dl_explain_short_name(t->arena, term->name)),
+                     term->value, memory, term->formula);
+        }
+        if (count > SHOWN)
+            add_node(t, dl_arena_printf(t->arena, "  %d others", count - SHOWN), fmax(left, 0),
+                     memory, "");
+    }
+    dl_text_add(t, "Every term with its inputs and their origin: --all; the longest N: --top N\n");
+}
+
 struct explained {
     const struct dl_inputs *inputs;
     const struct dl_prediction_row *row;
     const struct dl_table *table; /* of terms */
     const struct dl_explain_limits *limits;
+    bool tree;
 };
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
@@ -222,9 +273,16 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                  0, DL_EXPLAIN_WIDTH);
     DL_TRY(dl_gains_find(row, x->inputs->memo, arena, &gains, err));
     if (gains.count > 0) dl_text_wrap(&t, dl_gains_text(row, &gains, arena), 0, DL_EXPLAIN_WIDTH);
-    dl_text_add(&t, "\n");
-    dl_text_add(&t, dl_explain_table_text(x->table));
-    add_summary(&t, row);
+    if (x->tree) {
+        if (gains.count == 0) dl_text_add(&t, "\n");
+        add_summary(&t, row);
+        add_tree(&t, row->prediction);
+    } else {
+        dl_text_add(&t, "\n");
+        dl_text_add(&t, dl_explain_table_text(x->table));
+        dl_text_add(&t, "\n");
+        add_summary(&t, row);
+    }
     dl_text_add(&t, dl_explain_limits_text(arena, x->limits));
     dl_text_add(&t, dl_heterogeneous_text(arena, row->prediction));
     if (checkpoint[0] != 0) dl_text_wrap(&t, checkpoint, 0, DL_EXPLAIN_WIDTH);
@@ -286,7 +344,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         asked.top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)asked.top, context->arena)
                       : -INFINITY;
     add_terms(&table, &prediction, least_s, format == DL_FORMAT_TEXT);
-    const struct explained explained = {&inputs, &row, &table, &limits};
+    const struct explained explained = {&inputs, &row, &table, &limits,
+                                        !asked.all && asked.top == 0};
     if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &explained, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
     if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &explained, err));
@@ -312,7 +371,7 @@ const struct dl_command dl_cmd_explain = {
     .examples = examples,
     .options = tables,
     .few_notes = true,
-    .common = DL_COMMON_INPUTS "top json help",
+    .common = DL_COMMON_INPUTS "all top json help",
     .instead = "For one line instead of every term use predict.",
     .run = run,
 };

@@ -250,6 +250,12 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
          "tp-comm-overlap");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
+    if (plan->offload.what == 1u << DL_OFFLOAD_OPTIMIZER) {
+        flag(out, true, "optimizer-cpu-offload");
+        number(out, "optimizer-offload-fraction", plan->offload.frac > 0 ? plan->offload.frac : 1);
+    } else if (plan->offload.what != 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: of --offload it takes optimizer alone");
     if (plan->packed_length_tokens > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export megatron: pretrain_gpt.py packs no sequences: leave out "

@@ -197,6 +197,13 @@ const struct dl_option dl_input_options[] = {
      "ranks, or each token once to every node of its experts (DeepEP, HybridEP); default: as the "
      "framework's release does",
      DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
+    {"offload", 0, "LIST", "Plan: framework settings",
+     "what stays in host memory: optimizer (states, which its cores update), activations, weights "
+     "(with --zero 3: shards, their gradients and states)",
+     DL_SET(PLAN(offload.what), .choices = dl_offload_names)},
+    {"offload-fraction", 0, "X", "Plan: framework settings",
+     "share of it: of the parameters, of each stage's layers; default 1",
+     DL_NUMBER(PLAN(offload.frac), .min = 0.001, .max = 1)},
     {"packed-length", 0, "N", "Plan: framework settings",
      "mean length of a document [tokens] in packed sequences, whose attention stays inside "
      "documents; default: one document fills a sequence",

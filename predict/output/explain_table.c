@@ -30,8 +30,7 @@ static const struct dl_list_column columns[] = {
     SHOWN(sigma_log, "sigma", "", 0, 2),
 };
 
-/* The end of a name is more informative than its middle: "...downsample.0 backward". */
-static const char *short_name(struct dl_arena *arena, const char *name) {
+const char *dl_explain_short_name(struct dl_arena *arena, const char *name) {
     const size_t length = strlen(name);
     if (length <= NAME_WIDTH) return name;
     return dl_arena_printf(arena, "..%s", name + length - (NAME_WIDTH - 2));
@@ -48,11 +47,12 @@ static const char *value_text(struct dl_arena *arena, const union dl_cell *cells
 static void fill(struct dl_table *out, const struct dl_table *terms) {
     for (int r = 0; r < terms->row_count; r++) {
         const union dl_cell *from = terms->cells + (size_t)r * (size_t)terms->column_count;
-        const struct narrow row = {.term = short_name(terms->arena, from[DL_EXPLAIN_TERM].string),
-                                   .formula = from[DL_EXPLAIN_FORMULA].string,
-                                   .value = value_text(terms->arena, from),
-                                   .start_s = from[DL_EXPLAIN_START].number,
-                                   .sigma_log = from[DL_EXPLAIN_SIGMA].number};
+        const struct narrow row = {
+            .term = dl_explain_short_name(terms->arena, from[DL_EXPLAIN_TERM].string),
+            .formula = from[DL_EXPLAIN_FORMULA].string,
+            .value = value_text(terms->arena, from),
+            .start_s = from[DL_EXPLAIN_START].number,
+            .sigma_log = from[DL_EXPLAIN_SIGMA].number};
         dl_list_add(out, columns, &row);
     }
 }

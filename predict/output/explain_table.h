@@ -30,4 +30,8 @@ enum { DL_EXPLAIN_WIDTH = 120 };
 /* Names are cut, inputs and origin share a last column that wraps. */
 const char *dl_explain_table_text(const struct dl_table *terms);
 
+/* The name of a term in at most 30 columns: its end says more than its middle
+ * ("..downsample.0 backward"). */
+const char *dl_explain_short_name(struct dl_arena *arena, const char *name);
+
 #endif

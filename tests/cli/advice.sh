@@ -52,9 +52,9 @@ run predict --system dgx-h100 --workload resnet50
 has 'bf16 on an H100, in the heading' "^resnet50 bf16 \(this device's default\)"
 run predict --system iris-v100 --framework pytorch-ddp
 has 'fp32 on a V100' '^resnet50 fp32, '
-run explain --system dgx-h100 --workload resnet50 --framework pytorch-ddp
+run explain --all --system dgx-h100 --workload resnet50 --framework pytorch-ddp
 has 'PyTorch 2 on an H100' 'pytorch-ddp 2\.0'
-run explain --system iris-v100 --workload resnet50 --framework pytorch-ddp
+run explain --all --system iris-v100 --workload resnet50 --framework pytorch-ddp
 has 'PyTorch 1.8 on a V100' 'pytorch-ddp 1\.8'
 run predict --system dgx1-v100 --workload bert_large --framework megatron,pytorch-ddp --json
 agree 'BERT-large on Megatron is split no further than it must' "$(of '.results[0] | .tp * .pp')" 1

@@ -60,7 +60,7 @@ holds 'groups of shards are data parallel' '.results[0] | .bottleneck == "inter-
 # shellcheck disable=SC2086
 run predict $slow -f hsdp --json
 says 'hsdp: shards inside a node' [ "$(jq -c .results "$SCRATCH/out")" = "$(jq -c .results "$SCRATCH/group")" ]
-run explain -s dgx-h100 -w llama3_8b -n 4 -b 1 -f HSDP --tp 2
+run explain --all -s dgx-h100 -w llama3_8b -n 4 -b 1 -f HSDP --tp 2
 check 'hsdp with tensor ranks' 0
 printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,batch_per_device,recompute,zero_group,metric,value,unit\n' > "$SCRATCH/hsdp.csv"
 printf '%s\n' 'a,x,dgx-h100,hsdp,llama3_8b,bf16,4,8,1,selective,,iteration,1,s' 'b,x,dgx-h100,pytorch-fsdp2,llama3_8b,bf16,4,8,1,selective,8,iteration,1,s' \

@@ -132,11 +132,11 @@ run compare data/runs/nvidia_deeplearningexamples.csv --anchor
 check 'compare --anchor' 0
 
 # explain
-run explain --system iris-v100 --framework pytorch-ddp --nodes 4
+run explain --all --system iris-v100 --framework pytorch-ddp --nodes 4
 check 'explain' 0
 for id in F-KERNEL-MODEL F-KERNEL-STREAM F-NCCL F-MEM-ACTIVATIONS F-ITERATION; do has "explain names $id" "$id"; done
 # Every part of the overhead is a term that names its inputs, and every line fits 120 columns, with a long workload's name too.
-run explain --system iris-v100 --framework pytorch-ddp --nodes 4
+run explain --all --system iris-v100 --framework pytorch-ddp --nodes 4
 has 'explain: stragglers are a term' '^ straggler wait +F-STRAGGLER +- +[0-9.]+ ms +- +jitter=[0-9.]+ x E\[max of 16'
 has 'explain: launch gaps are a term' '^ launch gaps +F-HOST-GAP .* kernel_gap=[0-9.]+ us x [0-9]+ kernels'
 has 'explain: waits for launches are a term' '^ device waits for the host +F-HOST-COUNT .* [0-9]+ launches x [0-9.]+ us='
@@ -158,7 +158,7 @@ if command -v jq > /dev/null 2>&1; then
     else bad 'explain: parts of the overhead add up' "$(jq -c '[.terms[] | select(.group == "overhead")]' "$SCRATCH/out")"; fi
 fi
 # Only the longest: 8 of them (memory as it is), the others as sums that leave the groups' sums as they were.
-run explain --system iris-v100 --framework pytorch-ddp --nodes 4
+run explain --all --system iris-v100 --framework pytorch-ddp --nodes 4
 sums=$(grep -E '^ = ' "$SCRATCH/out" | tr -s ' ')
 run explain --system iris-v100 --framework pytorch-ddp --nodes 4 --top 8
 check 'explain the longest' 0
@@ -177,7 +177,7 @@ run explain $mixed --precision mixed --csv
 has 'mixed: a convolution on tensor cores' '^layer4.1.conv2 forward,.*limited by tensor cores'
 has 'mixed: a normalisation by bandwidth' '^layer1.0.bn1 forward,.*limited by memory bandwidth'
 # shellcheck disable=SC2086
-run explain $mixed --precision mixed
+run explain --all $mixed --precision mixed
 has 'mixed: the limit wraps below its layer' '^ layer4.1.conv2 forward +F-KERNEL-MODEL'
 has 'mixed: how many layers bandwidth limits' '^[0-9]+ of [0-9]+ layers, [0-9]+ % of their time, are limited by memory bandwidth, [0-9]+ \([0-9]+ %\) by tensor cores'
 has 'mixed: the gain and the peak' '^mixed is [23]\.[0-9]x as fast as fp32 \(peak rates: 8\.0x\); layers limited by tensor cores gain [0-9.]+x, layers limited by memory'
@@ -193,7 +193,7 @@ if command -v jq > /dev/null 2>&1; then
         "$SCRATCH/out" > /dev/null; then echo 'ok mixed: limits add up'; else bad 'mixed: limits add up' "$sums"; fi
 fi
 # shellcheck disable=SC2086
-run explain $mixed
+run explain --all $mixed
 has 'fp32: arithmetic, not tensor cores' 'layers, .* limited by memory bandwidth, .* by arithmetic'
 hasnt 'fp32: nothing to compare' 'as fast as fp32'
 run list devices

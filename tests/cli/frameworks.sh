@@ -148,7 +148,7 @@ run predict -n 8 -s iris-v100 -f tensorflow-ps --backup-workers 8
 check 'not all workers are spare' 2 'at most 7 of 8 nodes'
 run predict -n 8 -s iris-v100 -f pytorch-ddp --backup-workers 1
 check 'spare workers belong to parameter servers' 2 'use --framework tensorflow-ps'
-run explain -n 8 -s iris-v100 -f tensorflow-ps --backup-workers 2
+run explain --all -n 8 -s iris-v100 -f tensorflow-ps --backup-workers 2
 has 'spare workers in explain' 'F-BACKUP'
 run search -n 2 -s iris-v100 -w resnet50 -B 64 --backup-workers 1
 check 'search does not look at spare workers' 2 'use predict'
@@ -178,7 +178,7 @@ else
 fi
 run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
 has 'groups in the table' 'dgx1-p100 .*p100_sxm2 .*4'
-run explain --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
+run explain --all --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp
 has 'groups in explain' 'F-HETEROGENEOUS'
 # The former names of options work for one release, and messages print the new ones.
 run predict --heterogeneous dgx1-v100:4,dgx1-p100:4 -f pytorch-ddp --csv -q

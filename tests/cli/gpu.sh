@@ -333,7 +333,7 @@ for w in resnet50 bert_base vgg16; do
         check "predict takes it: $w $p" 0
     done
 done
-run explain --system "$profile" --workload resnet50 --framework pytorch-ddp --nodes 1
+run explain --all --system "$profile" --workload resnet50 --framework pytorch-ddp --nodes 1
 has 'explain: kernel times are fitted' 'fitted'
 [ -n "$kinds" ] || hasnt 'explain: convolutions come from no datasheet' 'conv.*F-KERNEL-ROOFLINE'
 cp "$profile" "$work/before.json"

@@ -10,7 +10,7 @@ cp "$SCRATCH/out" "$SCRATCH/one"
 run predict --system iris-v100 --workload resnet50 --framework pytorch-ddp --precision mixed --dataset imagenet --decode-workers 1 --csv
 cmp -s "$SCRATCH/one" "$SCRATCH/out" && echo same > "$SCRATCH/out"
 has 'it is what --dataset says' '^same$'
-run explain --system iris-v100 --workload resnet50 --framework pytorch-ddp --precision mixed --input real --decode-workers 1
+run explain --all --system iris-v100 --workload resnet50 --framework pytorch-ddp --precision mixed --input real --decode-workers 1
 has 'decoding is called decoding' '^F-BOUND +bottleneck input \(decoding\)'
 run predict --system iris-v100 --workload resnet50 --framework pytorch-ddp --decode-workers 4
 check 'synthetic input is not decoded' 2 'give --input real or --dataset'

@@ -81,7 +81,7 @@ moe='gpt:layers=4,hidden=1024,heads=16,seq=512,vocab=51200,experts=8,topk=2'
 run search --system dgx-a100-80 --nodes 2 --workload "$moe" --global-batch 32 --precision mixed --optimizer adam --csv --top 64
 check 'search of a mixture' 0
 has 'expert ranks' '^expert,'
-run explain --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --strategy expert --ep 8 --global-batch 32 --precision mixed
+run explain --all --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron --strategy expert --ep 8 --global-batch 32 --precision mixed
 check 'explain of a mixture' 0
 has 'tokens to experts' 'expert all-to-all x .*F-TRANSFORMER-EXPERT'
 has 'gradients of experts' '^ expert gradients x '

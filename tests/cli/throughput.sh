@@ -72,7 +72,7 @@ run predict --framework pytorch-ddp,pytorch-dpp
 check 'an unknown one of several' 2 'pytorch-dp'
 run predict --framework pytorch-ddp,pytorch-ddp
 check 'one twice' 2 'names one twice'
-run explain --framework pytorch-ddp,pytorch-dp
+run explain --all --framework pytorch-ddp,pytorch-dp
 check 'explain takes one' 2 'takes one framework'
 
 # Published totals of whole trainings (data/energy/gpu_hours.csv): each includes restarts and pauses, which the model leaves out, and plans that the

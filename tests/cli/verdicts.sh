@@ -44,7 +44,7 @@ has 'without GPUDirect the copy through the host limits' 'Bottleneck: host-copy'
 hasnt 'bottleneck and gains agree' 'what to raise first'
 run predict -s dgx1-v100 -w resnet50 -f pytorch-ddp -n 1
 hasnt 'no such sentence where they agree' 'what to raise first'
-run explain -s iris-v100 -w vgg16 -f pytorch-ddp -n 8
+run explain --all -s iris-v100 -w vgg16 -f pytorch-ddp -n 8
 has 'explain says it too' '10 % more of one resource shortens'
 
 # What does not fit, and what bandwidth bounds.

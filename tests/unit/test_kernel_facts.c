@@ -362,11 +362,19 @@ static void channels_of_batchnorm(void **state) {
     const double bytes = 1.05e9; /* 1 ms of the channels, and of the memory */
     struct dl_kernel norm = {.op = DL_OP_STREAM, .work = DL_WORK_BATCHNORM, .m = 100};
     assert_true(dl_batchnorm_by_channel(&f.device, &norm));
-    check_close(dl_batchnorm_s(&f.device, &norm, bytes, 1e-3), 1e-3 * cbrt(2), 1e-12);
+    check_close(dl_batchnorm_s(&f.device, DL_FP32, &norm, bytes, 1e-3), 1e-3 * cbrt(2), 1e-12);
     norm.m = 200;
-    check_close(dl_batchnorm_s(&f.device, &norm, bytes, 1e-3), 1e-3 * cbrt(1.125), 1e-12);
+    check_close(dl_batchnorm_s(&f.device, DL_FP32, &norm, bytes, 1e-3), 1e-3 * cbrt(1.125), 1e-12);
     norm.pass = DL_BACKWARD_DATA;
-    check_close(dl_batchnorm_s(&f.device, &norm, bytes, 1e-3), 1.12e-3 * cbrt(1.125), 1e-12);
+    check_close(dl_batchnorm_s(&f.device, DL_FP32, &norm, bytes, 1e-3), 1.12e-3 * cbrt(1.125),
+                1e-12);
+    norm.m = 0; /* F-BATCHNORM-NHWC: 16 bits from Ampere on */
+    f.device.architecture = "ampere";
+    check_close(dl_batchnorm_s(&f.device, DL_MIXED, &norm, bytes, 1e-3), 1e-3 / 0.65, 1e-12);
+    check_close(dl_batchnorm_s(&f.device, DL_TF32, &norm, bytes, 1e-3), 1e-3, 1e-12);
+    f.device.architecture = "volta";
+    check_close(dl_batchnorm_s(&f.device, DL_MIXED, &norm, bytes, 1e-3), 1e-3, 1e-12);
+    norm.m = 200;
     f.device.scales.norm_scale = 2; /* before Volta F-DEVICE-NORM says all */
     assert_false(dl_batchnorm_by_channel(&f.device, &norm));
     dl_arena_free(&f.arena);

@@ -30,6 +30,8 @@ enum dl_transformer_part {
 };
 enum { DL_TRANSFORMER_RECOMPUTES = 3 }; /* enum dl_recompute */
 
+struct dl_transformer_mapping;
+
 /* How a tensor of the network is split over the ranks of tensor parallelism. */
 enum dl_transformer_state {
     /* every rank has all channels; with sequence parallelism its share of the tokens */
@@ -172,7 +174,6 @@ int dl_transformer_softmax_kernels(const struct dl_framework *framework,
                                    enum dl_pass pass, double samples,
                                    struct dl_kernel out[DL_TRANSFORMER_SOFTMAX_KERNELS]);
 
-struct dl_transformer_mapping;
 /* Body layers of a stage (0: the first). F-TRANSFORMER-STAGES */
 double dl_transformer_stage_layers(const struct dl_transformer *tf,
                                    const struct dl_transformer_mapping *mapping, int64_t stage);
@@ -241,6 +242,8 @@ struct dl_transformer_micro_batch {
     struct dl_transformer_pass forward[DL_TRANSFORMER_PARTS],
         backward[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES];
     double kept_bytes[DL_TRANSFORMER_PARTS][DL_TRANSFORMER_RECOMPUTES];
+    /* F-OFFLOAD: of a body layer on the host */
+    double offloaded_bytes[DL_TRANSFORMER_RECOMPUTES];
     double boundary_bytes; /* between stages, of one rank */
     /* of tensor parallelism: all-reduce, or all-gather and reduce-scatter */
     struct dl_collective_time reduce, gather, scatter;
@@ -263,6 +266,17 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
  * another micro-batch, forward ones behind backward ones and the reverse. */
 void dl_transformer_overlap_experts(const struct dl_transformer *tf, double micro_batches,
                                     struct dl_transformer_micro_batch *micro_batch);
+
+/* F-OFFLOAD: what a plan moves to the host; the share of it. */
+double dl_transformer_offload_frac(const struct dl_transformer *tf, enum dl_offload what);
+void dl_transformer_offload_activations(const struct dl_transformer *tf,
+                                        const struct dl_transformer_split *split,
+                                        struct dl_transformer_micro_batch *micro_batch);
+void dl_transformer_offload_states(const struct dl_transformer *tf,
+                                   struct dl_transformer_mapping *out);
+enum dl_code dl_transformer_check_offload(const struct dl_system *system,
+                                          const struct dl_plan *plan, int shard,
+                                          struct dl_err *err);
 
 /* F-RECOMPUTE-SOME: full recomputation repeats this share of the body's layers. */
 void dl_transformer_recompute_some(double share, struct dl_transformer_micro_batch *micro_batch);
@@ -296,6 +310,8 @@ struct dl_transformer_mapping {
     double updated_elements;                           /* parameters that a rank updates */
     double buckets;                                    /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
+    /* F-OFFLOAD: update by the host's cores, copies before and after it, memory of a rank */
+    double host_update_s, host_copy_s, host_bytes;
     bool bound;            /* F-FW-IDEAL: cheapest way to reduce, hidden behind the next forward */
     double last_frac;      /* of the gradients: what the bound sends last at least */
     double straggler_frac; /* F-STRAGGLER */

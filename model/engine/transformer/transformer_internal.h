@@ -72,6 +72,10 @@ struct dl_pipeline_order dl_transformer_order_of(const struct dl_transformer_par
 void dl_transformer_course(const struct dl_transformer_parts *parts,
                            struct dl_prediction *prediction);
 
+/* DL_ERR_USAGE: what the plan moves to the host does not fit there. F-OFFLOAD */
+enum dl_code dl_transformer_check_host(const struct dl_transformer_parts *parts,
+                                       struct dl_err *err);
+
 /* Every term of it. */
 void dl_transformer_explain(const struct dl_transformer_parts *parts,
                             struct dl_prediction *prediction);

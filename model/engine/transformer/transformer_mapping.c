@@ -422,6 +422,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     time_accumulation(tf, out);
     out->input = dl_input_compute(tf->system, tf->workload, tf->framework, &plan);
     hold_states(tf, out);
+    dl_transformer_offload_states(tf, out);
     return DL_OK;
 }
 

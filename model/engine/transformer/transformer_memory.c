@@ -70,7 +70,7 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
                  heads = (holds_all ? flight : 1) * head;
     m.activations_bytes +=
         fmax(heads, heads - head + dl_transformer_recomputed_bytes(micro_batch, choice->recompute));
-    m.buffers_bytes += gathered_bytes(micro_batch);
+    m.buffers_bytes += gathered_bytes(micro_batch) + 2 * micro_batch->offloaded_bytes[r];
     if (dl_schedules[choice->schedule]->asynchronous &&
         !last) /* weights of every micro-batch in flight */
         m.weights_bytes +=

@@ -189,6 +189,7 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
             framework->name);
     }
     DL_TRY(check_shards(plan, dl_transformer_shard_of(plan), err));
+    DL_TRY(dl_transformer_check_offload(system, plan, dl_transformer_shard_of(plan), err));
     const enum dl_code code =
         dl_transformer_prepare(system, workload, framework, plan, &arena, &tf, err);
     dl_arena_free(&arena);
@@ -238,6 +239,7 @@ static enum dl_code alone_s(const struct dl_transformer_parts *t, double *out, s
     tf.input.global_batch_samples = samples;
     DL_TRY(dl_transformer_micro_batch_make(&tf, &one, t->micro_samples, &micro_batch, err));
     dl_transformer_recompute_some(recomputed_frac(t), &micro_batch);
+    dl_transformer_offload_activations(&tf, &one, &micro_batch);
     DL_TRY(dl_transformer_mapping_make(&tf, &one, 0, &mapping, err));
     dl_transformer_evaluate(&tf, &mapping, &micro_batch, &none, &choice, &result);
     *out = result.iteration.iteration_s;
@@ -379,7 +381,9 @@ enum dl_code dl_transformer_predict(const struct dl_predict_request *request,
         dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(&plan), &t.mapping, err));
     dl_transformer_overlap_experts(&tf, t.choice.micro_batches, &t.micro_batch);
     dl_transformer_recompute_some(recomputed_frac(&t), &t.micro_batch);
+    dl_transformer_offload_activations(&tf, &split, &t.micro_batch);
     DL_TRY(dl_transformer_boundary(&tf, &t.mapping, &t.micro_batch, &t.boundary, err));
+    DL_TRY(dl_transformer_check_host(&t, err));
     dl_transformer_evaluate(&tf, &t.mapping, &t.micro_batch, &t.boundary, &t.choice, &t.result);
     return finish(&t, request->options, out, err);
 }
