@@ -3,6 +3,7 @@
 # (LEFT_OUT_PART=long: of all), and the average of the headline from its rows.
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
+# shellcheck source=tools/blocks.sh
 . tools/blocks.sh
 
 recorded=docs/generalize/source.csv
