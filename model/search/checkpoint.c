@@ -162,19 +162,15 @@ enum dl_code dl_checkpoint_plan(const struct dl_system *system, const struct dl_
                       .shared = shared_out(plan) ||
                                 (way->format != NULL && way->format->writers == DL_WRITER_SHARD)};
     c.bytes = bytes_of(workload, &job);
-    if (!dl_known(system->operation.node_mtbf_s)) {
-        return dl_fail(err, DL_ERR_INPUT,
-                       "system %s does not say how often a node fails, which checkpoints need: "
-                       "give node_mtbf_s in its "
-                       "file, or --set node_mtbf=20000h",
-                       system->name);
-    }
     DL_TRY(write_time(&job, &c, err));
     /* storage is taken to read as fast as it writes */
     c.restart_s = dl_known(system->operation.restart_s)
                       ? system->operation.restart_s
                       : DL_JOB_STARTUP_S + fmax(DL_JOB_RESUME_S, c.write_s);
-    c.job_mtbf_s = system->operation.node_mtbf_s / (double)plan->nodes;
+    c.mtbf_assumed = !dl_known(system->operation.node_mtbf_s);
+    c.job_mtbf_s = c.mtbf_assumed ? DL_DEVICE_MTBF_S / (double)system->devices_per_node
+                                  : system->operation.node_mtbf_s;
+    c.job_mtbf_s /= (double)plan->nodes;
     c.young_s = dl_checkpoint_young_s(c.blocked_s, c.job_mtbf_s);
     c.daly_s = dl_checkpoint_daly_s(c.blocked_s, c.job_mtbf_s);
     /* the next one begins when the last is complete */

@@ -18,8 +18,8 @@ struct request {
 const struct dl_option dl_checkpoint_options[] = {
     {"checkpoint", 0, "best|TIME", "Plan: checkpoints",
      "print the cost of checkpoints and failures for the best interval (Daly) or a given one, e.g. "
-     "30min; the system must have node_mtbf_s and storage.write_bytes_per_s, e.g. by --set "
-     "node_mtbf=20000h",
+     "30min; the system must have storage.write_bytes_per_s; without node_mtbf_s a failure in "
+     "50,700 device-hours is assumed, as in the training of Llama 3",
      DL_TEXT(REQUEST(interval))},
     {"checkpoint-format", 0, "NAME,...|all", "Plan: checkpoints",
      "format of the checkpoints ('dlmodel list checkpoints'), or several to compare; default: what "
@@ -211,8 +211,12 @@ static const char *sentence(struct dl_context *context, const struct dl_predicti
                    (long long)c->writer_nodes, c->writer_nodes == 1 ? "" : "s", interval, c->steps,
                    daly);
     if (c->blocked_s < c->write_s) dl_text_printf(&t, " Training waits %s for each.", blocks);
-    dl_text_printf(&t, " A failure every %s loses %s; in total %.2f %% more time: goodput %.2f %%.",
-                   mtbf, loss, 100 * (c->stretch_ratio - 1), 100 * c->goodput_frac);
+    dl_text_printf(
+        &t, " A failure every %s%s loses %s; in total %.2f %% more time: goodput %.2f %%.", mtbf,
+        c->mtbf_assumed ? " (assumed, as in the training of Llama 3: a failure in 50,700 "
+                          "device-hours; --set node_mtbf=20000h)"
+                        : "",
+        loss, 100 * (c->stretch_ratio - 1), 100 * c->goodput_frac);
     if (dl_known(c->two_level_goodput_frac))
         dl_text_printf(&t,
                        " With node-local ones every %.0f s and one on the file system every %.0f s "
