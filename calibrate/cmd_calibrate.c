@@ -43,11 +43,11 @@ static const struct dl_option calibrate_options[] = {
      "default: srun in a Slurm allocation, else mpirun",
      DL_TEXT(CHOICE(launcher))},
     {"cores", 0, "N", "Measuring",
-     "treat N cores as one device, and measure how such devices slow each other down when all\n"
-     "compute; default: all cores that this process may use (taskset, Slurm's binding)",
+     "use N cores per device and measure how much they slow each other down;\n"
+     "default: all cores that this process may use (taskset, Slurm's binding)",
      NULL},
     {"virtual-nodes", 0, "N", "Measuring",
-     "let this host stand in for N nodes with one device each (a Slurm test bed)",
+     "emulate N nodes with one device each on this host (a Slurm test bed)",
      DL_INTEGER(CHOICE(virtual_nodes), .min = 1, .max = 10000)},
     {"gpus", 0, "N", "Measuring",
      "number of GPUs to measure on this node; default: all visible ones; 0: none",

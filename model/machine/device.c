@@ -107,7 +107,7 @@ static const struct dl_field device_fields[] = {
      .type = DL_FIELD_NUMBER,
      .offset = offsetof(struct dl_device, all_sockets_slowdown_ratio),
      DL_RANGE(1, 100, DL_UNIT_NONE),
-     .help = "CPU: time of arithmetic with all devices of the host busy / time alone"},
+     .help = "CPU: slowdown of compute when all devices of the host are busy (ratio)"},
     NUMBER(kernel_gap_s, 0, 0.1, DL_UNIT_S, "time between two queued kernels on the device"),
     NUMBER(collective_slowdown_frac, 0, 10, DL_UNIT_NONE,
            "compute time lost while NCCL runs / time of its transfers: its kernels occupy units of "

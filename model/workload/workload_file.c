@@ -171,7 +171,7 @@ static const struct dl_field limit_fields[] = {
     DL_FIELD(struct dl_value_limit, parameter, STRING, .required = true,
              .help = "name of a parameter"),
     DL_FIELD(struct dl_value_limit, holds, STRING, .required = true,
-             .help = "expression that is 0 where the value is none that it may have"),
+             .help = "condition that must hold (0 = invalid)"),
     DL_FIELD(struct dl_value_limit, expected, STRING, .required = true,
              .help = "in words, for the error: expected ..."),
     {0},

@@ -53,8 +53,8 @@ enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *
     }
     if (out->table.row_count == 0) return dl_fail(err, DL_ERR_NO, "no combination fits in memory");
     out->group_count = m->workload_count;
-    out->title = dl_arena_printf(context->arena, "Which architecture for which network: %lld %s",
-                                 (long long)m->nodes, m->nodes == 1 ? "node" : "nodes");
+    out->title = dl_arena_printf(context->arena, "Machines compared: %lld %s", (long long)m->nodes,
+                                 m->nodes == 1 ? "node" : "nodes");
     out->subtitle = "the fastest framework on each; bars: 80 % intervals; right is better";
     out->parameters[0] = (struct dl_plot_parameter){.name = "systems", .number = m->system_count};
     out->width = 980;

@@ -162,11 +162,10 @@ enum dl_code dl_report_of_match(struct dl_report *r, const char *title, struct d
     struct dl_options own = r->options;
     own.positional_count = 0;
     DL_TRY(dl_match_run(r->context, &own, m, err));
-    dl_document_begin(&r->page, arena, r->page.markdown,
-                      title != NULL ? title : "Which architecture for which network",
-                      dl_arena_printf(arena, "%d systems, %d networks, %s", m->system_count,
-                                      m->workload_count,
-                                      dl_report_count(arena, (long long)m->nodes, "node")));
+    dl_document_begin(
+        &r->page, arena, r->page.markdown, title != NULL ? title : "Machines compared",
+        dl_arena_printf(arena, "%d systems, %d networks, %s", m->system_count, m->workload_count,
+                        dl_report_count(arena, (long long)m->nodes, "node")));
     dl_document_section(&r->page, "Question and answer");
     dl_document_paragraph(&r->page, "Which of these systems, with which framework, trains each "
                                     "network fastest, and which with the least energy?");

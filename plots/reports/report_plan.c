@@ -78,10 +78,9 @@ static const char *answer_text(struct dl_arena *arena, const struct answer *a) {
                               p->fits ? "" : ": it does not fit");
     return dl_arena_printf(
         arena,
-        "%s%s on %s (%s): %.*f samples/s, %.0f %% of linear scaling%s. With 80 %% probability an "
-        "iteration takes %s "
-        "to %s. The largest part, %.0f %%, is %s.%s",
-        a->all->inputs.framework_count > 1 ? "The fastest is " : "", b->framework->name,
+        "%s%s on %s (%s): %.*f samples/s, %.0f %% of linear scaling%s. 80 %% prediction interval: "
+        "%s to %s per iteration. Bottleneck: %.0f %% of the iteration is %s.%s",
+        a->all->inputs.framework_count > 1 ? "Fastest: " : "", b->framework->name,
         dl_report_count(arena, (long long)b->plan.nodes, "node"),
         dl_report_count(arena, devices, "device"), p->throughput_samples_per_s < 100 ? 1 : 0,
         p->throughput_samples_per_s, 100 * p->scaling_efficiency, epoch,

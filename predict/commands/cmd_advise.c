@@ -66,7 +66,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_advise = {
     .name = "advise",
-    .summary = "changes to settings and network that make a job faster on this machine",
+    .summary = "settings and model changes worth making on this machine",
     .usage = "[options]",
     .purpose =
         "Predicts a plan with each of these changes: precision, batch, gradient "

@@ -39,13 +39,13 @@ static const struct dl_option own_options[] = {
     {"order", 0, "fifo|longest-first", "Campaign", "which waiting task starts first; default fifo",
      DL_CHOICE(ASKED(order), .choices = dl_campaign_order_names)},
     {"reduction", 0, "ETA", "Campaign",
-     "of halving, hyperband and asha: one trial of ETA goes on at each rung; default 3",
+     "of halving, hyperband and asha: one trial of ETA is kept at each rung; default 3",
      DL_NUMBER(ASKED(reduction), .min = 1.01, .max = 1000)},
     {"rungs", 0, "N", "Campaign",
      "of them: a trial is compared after ETA^-(N-1), ..., 1/ETA and all of its training; default 4",
      DL_INTEGER(ASKED(rungs), .min = 1, .max = 32)},
     {"survive", 0, "F,...", "Campaign",
-     "of median-stop: fraction of the running trials that goes on at each of evenly spaced checks; "
+     "of median-stop: fraction of trials kept at each of the evenly spaced evaluations; "
      "default 0.5,0.5,0.5",
      DL_TEXT(ASKED(survive))},
     {"dispatch", 0, "TIME", "Campaign",
@@ -409,8 +409,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_campaign = {
     .name = "campaign",
-    .summary = "predict many trainings on one machine: a hyper-parameter search, on how many "
-               "devices each",
+    .summary = "plan a hyperparameter search: many training runs on one cluster",
     .usage = "[options]",
     .purpose =
         "Simulates trials as tasks on the nodes of a machine: each trains on some devices, a "

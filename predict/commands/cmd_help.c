@@ -29,11 +29,11 @@ static const char *const examples[] = {"dlmodel help predict", "dlmodel help uni
 const char dl_exit_text[] =
     "Exit status\n"
     "  0  done\n"
-    "  1  the answer is no: out of memory, error above --max-error, no feasible plan\n"
+    "  1  negative result: out of memory, error above --max-error, no feasible plan\n"
     "  2  invalid command line\n"
     "  3  bad input file: FILE:LINE:COL: error: KEY: what was expected\n"
     "  4  outside the calibrated range, with --strict\n"
-    "  5  the operating system refused: file, memory, permission\n"
+    "  5  operating-system error: file, memory, permission\n"
     "  6  a back-end failed: CUDA, cuDNN, NCCL, MPI, Slurm\n";
 
 static const char environment_text[] =

@@ -206,11 +206,11 @@ static const char *evidence(const struct dl_shortfall *r, enum part h, double f,
                                    "kernels slower than calibrated: %.2f times as long would "
                                    "explain it",
                                    f);
-        return dl_arena_printf(arena,
-                               "kernels slower than their samples: the run on %lld device%s takes "
-                               "%.2f times its prediction, this one %.2f",
-                               (long long)r->base_devices, r->base_devices == 1 ? "" : "s",
-                               r->base_ratio, ratio);
+        return dl_arena_printf(
+            arena,
+            "compute slower than the calibrated kernels predict: the run on %lld device%s takes "
+            "%.2f times its prediction, this one %.2f",
+            (long long)r->base_devices, r->base_devices == 1 ? "" : "s", r->base_ratio, ratio);
     case HOST:
         if (r->host_remark != NULL) return r->host_remark;
         return dl_arena_printf(arena,

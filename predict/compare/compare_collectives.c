@@ -5,7 +5,7 @@
 #include "model/network/coll_match.h"
 #include "model/engine/diagnose.h"
 #include "model/engine/interval.h"
-#include "predict/compare/compare.h"
+#include "predict/compare/collective_cause.h"
 #include "predict/compare/row_system.h"
 
 /* A system file is read once; a missing one is remembered with the reason. */
@@ -65,23 +65,6 @@ static void add_interval(const struct dl_interval_model *model, struct dl_compar
     out->high = out->predicted * ratio;
 }
 
-/* Slower than the interval: what the limiting link attained, or the start-up of messages. */
-static const char *cause_of(const struct dl_compared *row, const struct dl_collective_time *t,
-                            double bytes, struct dl_arena *arena) {
-    const double ratio = row->measured / row->predicted;
-    if (!(row->measured > row->high) || t->limit == NULL) return NULL;
-    if (t->latency_s > t->bandwidth_s)
-        return dl_arena_printf(arena,
-                               "start-up of messages %.1f times as long as in the system's file, "
-                               "or another algorithm than %s",
-                               ratio, t->algorithm);
-    return dl_arena_printf(arena,
-                           "%s slower than in the system's file: %.3g of %.3g GB/s of the buffer, "
-                           "as with %.0f %% of its links or adapters; or another algorithm than %s",
-                           row->bottleneck, bytes / row->measured / 1e9,
-                           bytes / row->predicted / 1e9, 100 / ratio, t->algorithm);
-}
-
 static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match,
                                 const struct dl_interval_model *intervals, struct dl_compared *out,
                                 struct dl_arena *arena) {
@@ -106,7 +89,8 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
     if (t.limit != NULL)
         out->bottleneck = dl_bottleneck_names[dl_resource_bottleneck(dl_resource_of_link(t.limit))];
     add_interval(intervals, out);
-    out->cause = cause_of(out, &t, match->request.bytes, arena);
+    dl_compared_explain(out, dl_collective_causes(&allow_decreasing, &match->request, out, arena),
+                        arena);
     out->workload =
         dl_arena_printf(arena, "%s %s", dl_collective_op_names[match->request.op], t.algorithm);
     return DL_OK;

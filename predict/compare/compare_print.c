@@ -296,12 +296,11 @@ static const char *sentence(struct dl_arena *arena, const struct dl_error_summar
             ? dl_arena_printf(arena, "; interval coverage %.0f %% (of 80 %% intervals)",
                               all->inside_pct)
             : "";
-    return dl_arena_printf(
-        arena,
-        "\nOver %" PRId64
-        " rows the absolute error of the time is %.3g %% on average and %.3g %% in the median; "
-        "macro-average over sources %.3g %%%s.\n",
-        all->rows, all->time_mape_pct, all->time_median_ape_pct, by_source->time_mape_pct, inside);
+    return dl_arena_printf(arena,
+                           "\nMean absolute error of the time %.3g %%, median %.3g %% (%" PRId64
+                           " rows); macro-average over sources %.3g %%%s.\n",
+                           all->time_mape_pct, all->time_median_ape_pct, all->rows,
+                           by_source->time_mape_pct, inside);
 }
 
 static enum dl_code find_worst(const struct printer *p, bool errors, struct dl_worst *worst,

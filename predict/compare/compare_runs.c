@@ -96,7 +96,7 @@ static enum dl_code group_scale(const struct dl_run_rows *r, double *scales, int
                                 double *scale_out, const char **why_out, struct dl_err *err) {
     const struct dl_run_group group = dl_run_group_of(r, row);
     const int base = group.anchor;
-    *why_out = "an anchor of its group, or alone in it";
+    *why_out = "used as its group's reference, or the only run in the group";
     if (base < 0 || dl_run_devices(&r->rows[row]) == dl_run_devices(&r->rows[base])) return DL_OK;
     if (scales[base] == 0) DL_TRY(anchor_scale(&r->rows[base], group.measured, &scales[base], err));
     *scale_out = scales[base];

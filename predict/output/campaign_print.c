@@ -126,14 +126,15 @@ static enum dl_code print_text(struct dl_campaign_job *job, const struct dl_opti
     dl_units_format(best->result.makespan_s, DL_UNIT_S, makespan, sizeof makespan);
     dl_units_format(best->low.makespan_s, DL_UNIT_S, low, sizeof low);
     dl_units_format(best->high.makespan_s, DL_UNIT_S, high, sizeof high);
-    dl_text_printf(&t,
-                   "\nShortest with %lld device%s per trial: %s, with 80 %% probability %s to %s; "
-                   "no schedule takes less than %.3g h.\nWhat would shorten it: %s.\n",
-                   (long long)best->devices, best->devices == 1 ? "" : "s", makespan, low, high,
-                   best->result.lower_bound_s / 3600, limits_text(job, best));
+    dl_text_printf(
+        &t,
+        "\nShortest with %lld device%s per trial: %s (80 %% prediction interval %s to %s); "
+        "lower bound: %.3g h.\nWhat would shorten it: %s.\n",
+        (long long)best->devices, best->devices == 1 ? "" : "s", makespan, low, high,
+        best->result.lower_bound_s / 3600, limits_text(job, best));
     const char *currency = dl_currency_of(job->inputs.system, &job->inputs.rates);
     if (dl_known(best->cost))
-        dl_text_printf(&t, "It costs %.4g %s", best->cost, currency == NULL ? "" : currency);
+        dl_text_printf(&t, "Cost: %.4g %s", best->cost, currency == NULL ? "" : currency);
     if (dl_known(best->energy_j))
         dl_text_printf(&t, "%s %.4g kWh of energy", dl_known(best->cost) ? " and" : "It takes",
                        best->energy_j / 3.6e6);

@@ -86,7 +86,7 @@ function writeAddress() {
 function showControls() {
   for (const f of fields) if ($(f) && $(f).value !== String(state[f])) $(f).value = state[f];
   $('nodes-shown').textContent = 2 ** state.nodes;
-  $('batch-shown').textContent = BATCH(state.batch) ?? 'as usual';
+  $('batch-shown').textContent = BATCH(state.batch) ?? 'default';
   for (const f of ['inter', 'intra']) $(f + '-shown').textContent = LINK[state[f]] ? LINK[state[f]] + ' GB/s' : 'as it is';
   $('jitter-shown').textContent = JITTER(state.jitter) === null ? 'as measured' : percent(JITTER(state.jitter));
   // a screen reader says what the position means
@@ -267,8 +267,8 @@ const NUMBERS = [['iteration', (r) => `${seconds(r.iteration_s)} (${seconds(r.it
   ['tokens/s', (r) => digits(r.tokens_per_s, 4)], ['efficiency', (r) => percent(r.scaling_efficiency)], ['bottleneck', (r) => `${r.bottleneck}, ${percent(r.bottleneck_share)}`],
   ['memory of a device', (r) => gib(r.memory.total_bytes)], ['MFU', (r) => percent(r.mfu_frac)], ['an epoch', (r) => seconds(r.epoch_s)], ['energy of an epoch', (r) => energy(epochEnergy(r))],
   ['the whole training', (r) => seconds(r.run_s)], ['GPU-hours', (r) => digits(r.gpu_hours)],
-  ['cost', (r) => (known(r.cost) ? digits(r.cost, 4) + ' ' + (r.currency || '') : known(r.run_s) ? 'give the price of a node and hour' : 'give how long it trains, and the price')],
-  ['energy', (r) => (known(r.energy_j) ? energy(r.energy_j) : 'give how long it trains')], ['power', (r) => (known(r.power_w) ? digits(r.power_w / 1e3) + ' kW' : '–')]];
+  ['cost', (r) => (known(r.cost) ? digits(r.cost, 4) + ' ' + (r.currency || '') : known(r.run_s) ? 'give the price of a node and hour' : 'enter epochs or tokens, and the price')],
+  ['energy', (r) => (known(r.energy_j) ? energy(r.energy_j) : 'enter epochs or tokens')], ['power', (r) => (known(r.power_w) ? digits(r.power_w / 1e3) + ' kW' : '–')]];
 function table(target, header, rows, caption) {
   target.replaceChildren(...(caption ? [make('caption', {}, caption)] : []), make('thead', {}, make('tr', {}, ...header.map((h) => make('th', { scope: 'col' }, h)))),
     make('tbody', { role: 'rowgroup' }, ...rows.map((r) => make('tr', { role: 'row' }, ...r.map((c, i) => make(i ? 'td' : 'th', i ? { role: 'cell', 'data-label': header[i] } : { scope: 'row', role: 'rowheader' },
@@ -335,9 +335,9 @@ async function compareFrameworks() {
 function show(s, rows, row) {
   if (!shown) performance.mark('answered'); // tests/serve/timing.py reads it
   shown = { state: s, rows, row };
-  $('sentence').textContent = `${s.framework} trains ${s.workload} on ${row.devices} devices at ${digits(row.throughput_samples_per_s, 4)} samples/s; with 80 % probability an iteration takes ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)}. ` +
+  $('sentence').textContent = `${s.framework} trains ${s.workload} on ${row.devices} devices at ${digits(row.throughput_samples_per_s, 4)} samples/s; 80 % prediction interval: ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)} per iteration. ` +
     `The bottleneck is ${row.bottleneck}, ${percent(row.bottleneck_share)} of the time.${row.fits ? '' : ' It does not fit in memory.'}` +
-    (kept && JSON.stringify(kept.state) !== JSON.stringify(s) ? ` That is ${digits(row.throughput_samples_per_s / kept.row.throughput_samples_per_s)} times the throughput of what was kept.` : '');
+    (kept && JSON.stringify(kept.state) !== JSON.stringify(s) ? ` ${percent(Math.abs(1 - row.throughput_samples_per_s / kept.row.throughput_samples_per_s))} ${row.throughput_samples_per_s < kept.row.throughput_samples_per_s ? 'slower' : 'faster'} than the pinned configuration.` : '');
   $('brief').textContent = `${digits(row.throughput_samples_per_s, 4)} samples/s · ${seconds(row.iteration_s)} (${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)})${row.fits ? '' : ' · does not fit'}`;
   $('warnings').replaceChildren(...row.warnings.map((w) => make('li', {}, w)));
   drawScaling(rows, kept?.rows);
@@ -411,7 +411,7 @@ function showPlans(a) {
     [r.strategy, ...['dp', 'tp', 'pp', 'sp', 'ep'].filter((k) => r[k] > 1).map((k) => k + ' ' + r[k]), r.recompute && r.recompute !== 'none' ? 'recompute ' + r.recompute : '', r.zero ? 'ZeRO ' + r.zero : ''].filter(Boolean).join(', '),
     seconds(r.iteration_s), seconds(r.iteration_low_s) + ' to ' + seconds(r.iteration_high_s), digits(r.throughput_samples_per_s, 4), gib(r.memory.total_bytes), percent(r.mfu_frac), copyButton(r.command, `Copy the command of plan ${i + 1}`)]));
   const why = Object.entries(a.rejected || {}), limits = (a.limits || []).filter((l) => known(l.cost_s)).sort((p, q) => q.cost_s - p.cost_s);
-  $('others').replaceChildren(...(why.length ? [make('h3', {}, 'Why the others lose'), make('ul', {}, ...why.map(([k, n]) => make('li', {}, `${n.toLocaleString('en')} plans: ${k}`)))] : []),
+  $('others').replaceChildren(...(why.length ? [make('h3', {}, 'Why other plans were rejected'), make('ul', {}, ...why.map(([k, n]) => make('li', {}, `${n.toLocaleString('en')} plans: ${k}`)))] : []),
     ...(limits.length ? [make('h3', {}, 'What limits the best'), make('ul', {}, ...limits.map((l) => make('li', {}, `${l.name}: ${seconds(l.cost_s)}`)))] : []));
 }
 

@@ -222,7 +222,7 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
     else {
         c->incomplete++;
         report(context, c, run->id,
-               dl_arena_printf(arena, "%s after %d of %" PRId64 " steps; those are kept: %.300s",
+               dl_arena_printf(arena, "%s after %d of %" PRId64 " steps, which are kept: %.300s",
                                state, log.step_count, run->steps, cause));
     }
     if (disturbance != NULL) {

@@ -46,7 +46,7 @@ T2
 run compare "$SCRATCH/collectives.csv" --json
 row "$SCRATCH/collectives.csv:2" predicted_low 0.015 0.032
 row "$SCRATCH/collectives.csv:2" predicted_high 0.034 0.06
-cause "$SCRATCH/collectives.csv:2" 'slower than in the system.s file: 133 of'
+cause "$SCRATCH/collectives.csv:2" 'adapters of a node in use'
 cause "$SCRATCH/collectives.csv:3" '28 % of its links or adapters'
 cause "$SCRATCH/collectives.csv:4" null
 cause "$SCRATCH/collectives.csv:5" 'start-up of messages'

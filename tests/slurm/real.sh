@@ -134,7 +134,7 @@ if [ "$part" != long ]; then # A job is cancelled.
     judge 'cancel' $? "$(said)"
     wait_idle 600
     dl slurm collect --dir "$SCRATCH/c1" -o "$SCRATCH/c1.csv"
-    grep -q ',CANCELLED,' "$SCRATCH/c1.csv" && grep -q 'CANCELLED after [0-9]* of 1000 steps; those are kept' "$SCRATCH/err"
+    grep -q ',CANCELLED,' "$SCRATCH/c1.csv" && grep -q 'CANCELLED after [0-9]* of 1000 steps, which are kept' "$SCRATCH/err"
     judge 'a cancelled job keeps its steps' $? "$(said)"
 fi
 [ "$part" != short ] || exit 0

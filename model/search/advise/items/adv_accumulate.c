@@ -11,8 +11,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
         const char *micro = dl_arena_printf(s->arena, "%.0f", now);
         struct dl_advise_change *c = dl_advise_add(
             changes, &count, "batch-per-device", dl_arena_printf(s->arena, "%.0f", k * now),
-            dl_arena_printf(s->arena, "%d micro-batches of %s before each synchronization", k,
-                            micro),
+            dl_arena_printf(s->arena, "accumulate gradients over %d micro-batches of %s", k, micro),
             dl_advise_is(s, "horovod")
                 ? dl_arena_printf(s->arena,
                                   "DistributedOptimizer(..., backward_passes_per_step=%d)", k)

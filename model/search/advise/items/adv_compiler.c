@@ -27,7 +27,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
     const char *name = has ? dl_compiler_names[now] : torch ? "inductor" : "xla";
     struct dl_advise_change *c = dl_advise_add(
         changes, &count, "compiler", name,
-        release == NULL ? "operations fused by the compiler"
+        release == NULL ? "compiler that fuses operations"
                         : dl_arena_printf(s->arena, "release %s with its compiler", release),
         torch ? "torch.compile(model)" : "tf.function(jit_compile=True)");
     if (release != NULL) dl_advise_also(c, "release", release);

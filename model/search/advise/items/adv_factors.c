@@ -14,7 +14,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
         (!dl_advise_behaves(s, "bucketed") && !dl_advise_behaves(s, "tensor-fusion")))
         return 0;
     dl_advise_add(changes, &count, "set", "behaviour=sufficient-factors",
-                  "dense layers exchange factors",
+                  "sufficient-factor broadcasting (Poseidon)",
                   "all-gather inputs and output gradients of dense layers, as Poseidon does");
     return count;
 }

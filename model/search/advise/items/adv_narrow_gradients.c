@@ -14,7 +14,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
         return 0;
     dl_advise_add(changes, &count, "set",
                   precision == DL_MIXED ? "mixed_gradient_bytes=2" : "gradient_bytes=2",
-                  "gradients summed in fp16",
+                  "fp16 gradient all-reduce",
                   horovod ? "DistributedOptimizer(..., compression=hvd.Compression.fp16)"
                           : "ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)");
     return count;
@@ -22,7 +22,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
 
 const struct dl_advise_item dl_adv_narrow_gradients = {
     .name = "narrow-gradients",
-    .summary = "gradients summed in fp16",
+    .summary = "fp16 gradient all-reduce",
     .effect = DL_EFFECT_ROUNDING,
     .mathematics = "sums of gradients are rounded to 10 bits of mantissa",
     .source = "pytorch-ddp-source",

@@ -9,7 +9,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
         (!dl_advise_behaves(s, "bucketed") && !dl_advise_behaves(s, "tensor-fusion")))
         return 0;
     struct dl_advise_change *c =
-        dl_advise_add(changes, &count, "set", "behaviour=quantized", "gradients of one bit",
+        dl_advise_add(changes, &count, "set", "behaviour=quantized", "1-bit gradient compression",
                       "1-bit SGD or 1-bit Adam with error feedback");
     dl_advise_also(c, "set", "gradient_bytes=0.125");
     dl_advise_also(c, "set", "mixed_gradient_bytes=0.125");
