@@ -73,6 +73,9 @@ static const struct dl_option compare_options[] = {
      "refit all constants of data/constants.json without each source, framework, ... and predict "
      "it: errors of runs that were in no fit",
      NULL},
+    {"only", 0, "GROUP", "Fit",
+     "with --generalize: leave out this source, framework, ... alone, not each; repeat it for more",
+     DL_REPEATED},
     {"intervals", 0, "FILE", "Fit",
      "with --generalize source: write the spread of these errors, from which predictions have "
      "their intervals (data/intervals.json)",

@@ -32,6 +32,7 @@ struct shared {
     double *weights, *low, *high, *prior, *prior_sigma;
     double *base_x, *base_residuals, *jacobian;
     double *known_x, *known_residuals; /* of rows that no constant has moved */
+    const struct dl_generalize_choice *choice;
     struct dl_generalized *out;
     bool *concerned; /* [constant * rows + row]: whether the row depends on the constant */
     atomic_size_t next;
@@ -265,6 +266,10 @@ static enum dl_code predict_without(struct shared *s, size_t group, struct evalu
 static enum dl_code fit_without(struct shared *s, size_t group, struct dl_err *err) {
     struct dl_generalized *g = s->out;
     const size_t n = row_count(s), k = parameter_count(s);
+    bool wanted = s->choice->only_count == 0;
+    for (int i = 0; i < s->choice->only_count; i++)
+        wanted = wanted || strcmp(s->choice->only[i], g->groups[group]) == 0;
+    if (!wanted) return DL_OK;
     double *weights = calloc(2 * n + k + n * k + 1, sizeof *weights), *x = weights + n;
     struct evaluation e;
     const bool room = make_evaluation(s, &e);
@@ -352,7 +357,7 @@ enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_const
                            const struct dl_generalize_choice *choice, struct dl_arena *arena,
                            struct dl_generalized *out, struct dl_err *err) {
     *out = (struct dl_generalized){.rows = rows, .constants = constants, .by = choice->by};
-    struct shared s = {.rows = rows, .constants = constants, .out = out};
+    struct shared s = {.rows = rows, .constants = constants, .choice = choice, .out = out};
     find_groups(out, arena);
     prepare(&s, arena);
     DL_TRY(fit_all(&s, choice->threads, err));

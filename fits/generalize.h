@@ -31,6 +31,8 @@ struct dl_generalized {
 struct dl_generalize_choice {
     enum dl_leave_out by;
     int threads;
+    const char *const *only; /* groups; the others are not left out, nor predicted */
+    int only_count;          /* 0: all groups */
 };
 
 /* Refits and predicts. */

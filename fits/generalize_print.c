@@ -399,6 +399,21 @@ static enum dl_code learn_from_files(struct dl_context *context, const struct dl
     return print_learning(context, options, rows, p, rows->data->intervals, err);
 }
 
+/* --only, whose errors need no widths of intervals, which come from all groups. */
+static enum dl_code read_only(const struct dl_options *options, struct dl_arena *arena,
+                              struct dl_generalize_choice *out, struct dl_err *err) {
+    static const char *const whole[] = {"intervals", "tables", "learning-curve", "fit-constants"};
+    const char **only = dl_arena_alloc(arena, (size_t)options->given_count + 1, sizeof *only);
+    for (int i = 0; i < options->given_count; i++)
+        if (strcmp(options->given[i].option->name, "only") == 0)
+            only[out->only_count++] = options->given[i].value;
+    out->only = only;
+    for (size_t i = 0; i < sizeof whole / sizeof *whole && out->only_count > 0; i++)
+        if (dl_option_given(options, whole[i]))
+            return dl_fail(err, DL_ERR_USAGE, "--only: goes without --%s", whole[i]);
+    return DL_OK;
+}
+
 enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_options *options,
                                const struct dl_data *data, const struct dl_csv *csvs, int count,
                                struct dl_err *err) {
@@ -421,11 +436,13 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     if (learning && !dl_option_given(options, "generalize"))
         return learn_from_files(context, options, &rows, err);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const struct dl_generalize_choice choice = {
+    struct dl_generalize_choice choice = {
         .by = (enum dl_leave_out)by,
         .threads = cores > 0 && cores < 64 ? (int)cores : 2,
     };
+    DL_TRY(read_only(options, context->arena, &choice, err));
     DL_TRY(dl_generalize(&rows, &constants, &choice, context->arena, &g, err));
+    if (choice.only_count > 0) return print(context, options, &g, data->intervals, err);
     struct dl_interval_model intervals;
     struct dl_strangers strangers;
     DL_TRY(dl_strangers_read(data, context->arena, &strangers, err));

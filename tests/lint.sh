@@ -180,7 +180,7 @@ case $(clang-format --version 2> /dev/null) in
 esac
 
 if command -v shellcheck > /dev/null 2>&1; then
-    scripts() { find tests tools .ci slurm packaging \( -name "*.sh" -o -path tests/run -o -path .ci/run \); }
+    scripts() { find tests tools .ci slurm packaging \( -name "*.sh" -o -path tests/run -o -path tools/gpu_kit -o -path .ci/run \); }
     rule 'shell scripts' "$(scripts | xargs -P "$cores" -n 8 shellcheck -x -S warning -e SC1091 2>&1)"
     rule 'variables of shell scripts are quoted' "$(scripts | xargs -P "$cores" -n 8 shellcheck -x -i SC2086,SC2046,SC2048,SC2068,SC2206,SC2115 2>&1)"
 else

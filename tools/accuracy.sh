@@ -50,7 +50,25 @@ in_sample() { # in_sample FILE MEAN-COLUMN: what both tables must agree on
         { csv($0); if (("by" in column) && value("by") == "system") next
           if (value("group") != "all-by-source" && value("group") != "macro-average") print value("group"), value("rows"), number(value(mean)) }' "$1" | LC_ALL=C sort
 }
+# The last rows of each table are averages over the rows and over the groups above them: a figure that was edited by hand contradicts them.
+averages() { # averages FILE...: names each average that is another
+    awk "$csv_awk"'
+        FNR == 1 { head($0); keys = split("mape_pct bias_pct in_sample_mape_pct coverage_pct", key, " "); rows = groups = 0; split("", by_row); split("", by_group); next }
+        { csv($0); group = value("group"); last = group == "all" || group == "macro-average" }
+        !last && value("rows") > 0 {
+            rows += value("rows"); groups++
+            for (i = 1; i <= keys; i++) { by_row[i] += value("rows") * value(key[i]); by_group[i] += value(key[i]) } }
+        last { for (i = 1; i <= keys; i++) {
+                d = value(key[i]) - (group == "all" ? by_row[i] / rows : by_group[i] / groups)
+                if (d > 1e-6 || d < -1e-6) print FILENAME ": " group ": " key[i] } }' "$@"
+}
 if [ "$mode" = check ]; then
+    contradicted=$(averages docs/generalize/source.csv docs/generalize/framework.csv docs/generalize/device.csv docs/generalize/system.csv docs/generalize/source_anchored.csv)
+    if [ -z "$contradicted" ]; then
+        echo 'ok docs/generalize: averages are those of the groups'
+    else
+        printf '%s\nnot ok docs/generalize: averages are those of the groups (make generalize)\n' "$contradicted"
+    fi
     in_sample "$work/runs" time_mape_pct > "$work/now"
     in_sample docs/generalize/source.csv in_sample_mape_pct > "$work/then"
     if diff "$work/now" "$work/then" > "$work/diff"; then

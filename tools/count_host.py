@@ -4,7 +4,8 @@
   count_host.py pytorch                  modules of torch.nn               (pip install torch)
   count_host.py megatron [te=FOLDER]     megatron-core's GPT layer         (megatron-core einops;
                                          FOLDER: an unpacked wheel of transformer_engine, whose
-                                         modules then take the place of the local ones)
+                                         modules then take the place of the local ones;
+         recipe=MXFP8BlockScaling|...    of its transformer_engine.common.recipe: products in 8 bits)
   count_host.py costs [te=FOLDER]        host time of one operation of each kind on this CPU
 
 Tensors have a few elements, so that kernels take no time: the processor time of a pass is that of
@@ -39,7 +40,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = ("calls", "views", "operations", "nodes")
 FEW, MANY, REPEATS = 2, 6, 100
-HIDDEN, HEADS, TOKENS, EXPERTS = 64, 2, 8, 8
+HIDDEN, HEADS, TOKENS, EXPERTS = 64, 2, 32, 8
+BLOCK = 32  # values that share a scale
 VIEWS = {"view", "_unsafe_view", "t", "transpose", "permute", "slice", "select", "expand", "detach",
          "split", "split_with_sizes", "unsqueeze", "squeeze", "as_strided", "alias", "unbind",
          "_reshape_alias", "narrow", "lift_fresh"}
@@ -60,6 +62,7 @@ class Dispatched(TorchDispatchMode):
 # torch.autograd.backward without its checks of each output in Python
 RUN_BACKWARD = torch.autograd.Variable._execution_engine.run_backward
 LIBRARY_CALLS = [0]  # of Transformer Engine's library
+NARROW = [contextlib.nullcontext]  # where products run in 8 bits
 
 
 def nodes_of(outputs):
@@ -105,7 +108,8 @@ class Units:
         self.outputs, self.gradients = [], ()
 
     def forward(self):
-        self.outputs = [function(*inputs) for function, inputs in self.units]
+        with NARROW[0]():
+            self.outputs = [function(*inputs) for function, inputs in self.units]
 
     def backward(self):
         RUN_BACKWARD(tuple(self.outputs), self.gradients, False, False, (),
@@ -269,8 +273,23 @@ class Library(types.ModuleType):
         return made
 
 
-def norm_forward(x, *_):
-    return torch.empty_like(x), x.new_empty(x.shape[0]), x.new_empty(x.shape[0])
+def quantize(x, quantizer, out=None, _=None):
+    return quantizer.make_empty(list(x.shape), dtype=x.dtype, device=x.device) if out is None else out
+
+
+def split_quantize(x, splits, quantizers):
+    """Tensors of blocks share what the library allocates at once, others have their own."""
+    if type(quantizers[0]).__name__ != "MXFP8Quantizer":
+        return [quantize(x.new_empty(n, x.shape[-1]), q) for n, q in zip(splits, quantizers)]
+    from transformer_engine.pytorch.tensor.storage.mxfp8_tensor_storage import MXFP8TensorStorage
+    whole = [torch.empty(BLOCK, x.shape[-1], dtype=torch.uint8) for _ in range(4)]
+    return [MXFP8TensorStorage(*whole, q.dtype, q) for q in quantizers]
+
+
+def norm_forward(x, *rest):
+    quantizer = next((r for r in rest if hasattr(r, "make_empty")), None)
+    out = torch.empty_like(x) if quantizer is None else quantize(x, quantizer)
+    return out, x.new_empty(x.shape[0]), x.new_empty(x.shape[0])
 
 
 def layernorm_backward(_, x, *rest):
@@ -282,10 +301,12 @@ def rmsnorm_backward(_, x, *rest):
 
 
 def product(a, turn_a, b, turn_b, out, _quantizer, _type, bias, *rest, **_):
+    sides, rows = a.size(), b.size()
+    kind = {"dtype": torch.bfloat16}
     if out is None:
-        columns = a.shape[0] if turn_a else a.shape[-1]
-        out = a.new_empty((b.shape[-1], columns) if turn_b else (*b.shape[:-1], columns))
-    gradient = b.new_empty(b.shape[-1]) if rest[3] and bias is not None else None
+        columns = sides[0] if turn_a else sides[-1]
+        out = torch.empty((rows[-1], columns) if turn_b else (*rows[:-1], columns), **kind)
+    gradient = torch.empty(rows[-1], **kind) if rest[3] and bias is not None else None
     return out, gradient, None, None
 
 
@@ -312,7 +333,9 @@ def use_transformer_engine(folder):
     library = Library("transformer_engine_torch")
     for name, function in {"layernorm_fwd": norm_forward, "rmsnorm_fwd": norm_forward,
                            "layernorm_bwd": layernorm_backward, "rmsnorm_bwd": rmsnorm_backward,
-                           "generic_gemm": product, "fused_attn_fwd": attention_forward,
+                           "generic_gemm": product, "quantize": quantize,
+                           "split_quantize": split_quantize,
+                           "bgrad_quantize": lambda x, q: (x.new_empty(x.shape[-1]), quantize(x, q)), "fused_attn_fwd": attention_forward,
                            "te_general_grouped_gemm": lambda a, *_: [None] * len(a),
                            "fused_attn_bwd": attention_backward}.items():
         setattr(library, name, counted(function))
@@ -324,6 +347,15 @@ def use_transformer_engine(folder):
     sys.modules["transformer_engine_torch"] = library
     import transformer_engine.common
     transformer_engine.common.load_framework_extension = lambda *_: None
+
+
+def use_recipe(name):
+    import transformer_engine.common.recipe as recipes
+    import transformer_engine.pytorch as engine
+    from transformer_engine.pytorch import quantization
+    quantization.check_fp8_support = quantization.check_mxfp8_support = lambda: (True, "")
+    recipe = getattr(recipes, name)()
+    NARROW[0] = lambda: engine.fp8_autocast(enabled=True, fp8_recipe=recipe)
 
 
 class Stream:
@@ -423,7 +455,7 @@ def mixture(spec):
     return measure(make)
 
 
-def megatron(te):
+def megatron(te, recipe):
     stand_in_for_cuda()
     if te:
         use_transformer_engine(te)
@@ -433,6 +465,8 @@ def megatron(te):
     from megatron.core import parallel_state
     from megatron.core.models.gpt import gpt_layer_specs as specs
     from megatron.core.tensor_parallel import random
+    if recipe:
+        use_recipe(recipe)
     random.CudaRNGStatesTracker.fork = lambda self, name="": contextlib.nullcontext()
     parallel_state.initialize_model_parallel(1, 1)
     spec = (specs.get_gpt_layer_with_transformer_engine_spec if te
@@ -489,14 +523,15 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("what", choices=("pytorch", "megatron", "costs"))
     parser.add_argument("te", nargs="?", default="")
+    parser.add_argument("recipe", nargs="?", default="")
     options = parser.parse_args()
-    te = re.sub("^te=", "", options.te)
+    te, recipe = re.sub("^te=", "", options.te), re.sub("^recipe=", "", options.recipe)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     gc.disable()
     units = pytorch() if options.what != "megatron" else {}
     if options.what != "pytorch":
-        units.update({f"megatron {k}": v for k, v in megatron(te).items()})
+        units.update({f"megatron {k}": v for k, v in megatron(te, recipe).items()})
     if options.what == "costs":
         print(json.dumps(costs(units)))
         return

@@ -50,13 +50,16 @@ static const char *host_inputs(const struct dl_overhead_inputs *in, double scale
     if (f->host.counts == NULL)
         return dl_arena_printf(arena, "%.0f launches%s x %.3g us=%.4g ms, minus what kernels hide",
                                launches, more, 1e6 * launch_s, 1e3 * host_s);
+    const char *rest = all.rest_s != 0 ? dl_arena_printf(arena, ", measured beyond these %.4g ms",
+                                                         1e3 * all.rest_s * cost.scale)
+                                       : "";
     return dl_arena_printf(
         arena,
         "%.0f launches%s x %.3g us, %.0f Python calls x %.3g, %.0f ATen operations x %.3g, %.0f "
-        "views x %.3g, %.0f autograd nodes x %.3g us=%.4g ms, minus what kernels hide",
+        "views x %.3g, %.0f autograd nodes x %.3g us%s=%.4g ms, minus what kernels hide",
         launches, more, 1e6 * launch_s, all.call_count, 1e6 * cost.call_s, all.operation_count,
         1e6 * cost.operation_s, all.view_count, 1e6 * cost.view_s, all.node_count,
-        1e6 * cost.node_s, 1e3 * host_s);
+        1e6 * cost.node_s, rest, 1e3 * host_s);
 }
 
 int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_prediction *p,

@@ -239,13 +239,13 @@ static struct dl_layer_cost layer_cost(const struct dl_cost_request *r,
     struct dl_layer_cost cost = {0};
     if (forward) {
         cost.forward = pass_cost(r, layer, facts, DL_FORWARD, DL_FORWARD);
-        cost.forward.host =
-            dl_host_count_of(r->framework, layer, false, facts->compiled, cost.forward.launches);
+        cost.forward.host = dl_host_count_of(r->framework, layer, false, facts->compiled,
+                                             cost.forward.launches, NULL);
     }
     if (layer->detached) return cost;
     cost.backward = pass_cost(r, layer, facts, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS);
     cost.backward.host =
-        dl_host_count_of(r->framework, layer, true, facts->compiled, cost.backward.launches);
+        dl_host_count_of(r->framework, layer, true, facts->compiled, cost.backward.launches, NULL);
     add_recomputation(&cost, layer, r->plan->recompute);
     return cost;
 }

@@ -11,11 +11,15 @@ struct dl_host_count {
     double view_count;      /* operations that move no data */
     double operation_count; /* all others, of a library too */
     double node_count;      /* of autograd */
+    double rest_s;          /* measured time beyond that of these counts, on that processor: what
+                               the guards of compiled functions and functions in C take */
 };
 
 struct dl_host_kind {
-    const char *kind; /* of layers; "other": those that have no row */
+    const char *kind;      /* of layers; "expert": one expert of a rank; "other": without a row */
+    const char *precision; /* of narrow products that it counts; NULL: 16 bits and wider */
     struct dl_host_count forward, backward;
+    double forward_s, backward_s; /* measured; NAN: as the counts say */
 };
 
 struct dl_host_release {
@@ -28,6 +32,7 @@ struct dl_host_release {
 struct dl_host_cost {
     double call_s, view_s, operation_s, node_s;
     const char *source;
+    double scale; /* of another processor, which these times hold already */
 };
 
 /* Time on another processor over that on the measured one. */

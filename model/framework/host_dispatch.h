@@ -21,9 +21,10 @@ struct dl_host_cost dl_host_cost_of(const struct dl_framework *framework,
 double dl_host_count_s(const struct dl_host_cost *cost, const struct dl_host_count *count);
 
 /* What the host runs for one pass of a layer that launches `launches` kernels; those of a compiler
- * are one operation each. Nothing: the framework has no counts, the pass has no kernels. */
+ * are one operation each. Nothing: the framework has no counts, the pass has no kernels. narrow:
+ * name of the precision of its products where that has less than 16 bits, else NULL. */
 struct dl_host_count dl_host_count_of(const struct dl_framework *framework,
                                       const struct dl_layer *layer, bool backward, bool compiled,
-                                      double launches);
+                                      double launches, const char *narrow);
 
 #endif

@@ -27,9 +27,17 @@ static const struct dl_schema count_schema = {
     }
 static const struct dl_field kind_fields[] = {
     DL_FIELD(struct dl_host_kind, kind, STRING, .required = true,
-             .help = "kind of layers; other: those without a row"),
+             .help = "kind of layers; expert: each expert that a rank holds, beside moe; other: "
+                     "those without a row"),
+    DL_FIELD(struct dl_host_kind, precision, STRING,
+             .help = "fp8, mxfp8 or nvfp4: of layers whose products run in it; without a row of it "
+                     "they count as in 16 bits"),
     PASS(forward, "forward pass"),
     PASS(backward, "backward pass"),
+    DL_FIELD(struct dl_host_kind, forward_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S),
+             .help = "measured time of a forward pass; default: that of its counts"),
+    DL_FIELD(struct dl_host_kind, backward_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S),
+             .help = "measured time of a backward pass; default: that of its counts"),
     {.key = NULL},
 };
 static const struct dl_schema kind_schema = {

@@ -1,8 +1,7 @@
 /* kernel.c - the model that times each kernel: one fitted to the device, one borrowed from a
  * related device, or the roofline. Kernels from shapes: kernel_make.c. Formulas F-KERNEL-ROOFLINE,
  * F-KERNEL-STREAM and F-KERNEL-WORK; F-KERNEL-MODEL is in kernel_model_time.c. Not modelled:
- * kernels that run concurrently on one device, clock changes, launch gaps (host time: framework
- * files). */
+ * concurrent kernels on one device, clock changes, launch gaps (host time: framework files). */
 #include "model/machine/kernel.h"
 
 #include <math.h>
@@ -412,11 +411,10 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
     out->time_s /= dl_norm_share(precision, kernel, model);
 }
 
-/* F-KERNEL-LAWS: passes and masks have models or samples of several libraries. Causal attention
- * takes at most as long as full attention, the backward pass at least as long as the forward
- * one. */
-static void attention_time_s(const struct dl_device *device, enum dl_precision precision,
-                             const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+/* F-KERNEL-LAWS: causal attention takes at most as long as full one, and this for each pair. */
+static void masked_time(const struct dl_device *device, enum dl_precision precision,
+                        enum dl_pass pass, const struct dl_kernel *kernel,
+                        struct dl_kernel_time *out) {
     struct dl_attention_shape shape = {.batch = kernel->batch,
                                        .heads = kernel->heads,
                                        .kv_heads = kernel->kv_heads,
@@ -426,21 +424,23 @@ static void attention_time_s(const struct dl_device *device, enum dl_precision p
                                        .value_dim = kernel->value_dim,
                                        .window = kernel->window,
                                        .causal = kernel->causal};
+    struct dl_kernel own = dl_kernel_attention(pass, &shape), other;
     struct dl_kernel_time bound;
-    shape_time(device, precision, kernel, out);
-    if (kernel->pass != DL_FORWARD) {
-        struct dl_kernel forward = dl_kernel_attention(DL_FORWARD, &shape);
-        forward.variant = kernel->variant;
-        attention_time_s(device, precision, &forward, &bound);
-        out->time_s = fmax(out->time_s, bound.time_s);
-    }
-    if (kernel->causal) {
-        shape.causal = false;
-        struct dl_kernel full = dl_kernel_attention(kernel->pass, &shape);
-        full.variant = kernel->variant;
-        attention_time_s(device, precision, &full, &bound);
-        out->time_s = fmin(out->time_s, bound.time_s);
-    }
+    shape.causal = !kernel->causal;
+    other = dl_kernel_attention(pass, &shape);
+    own.variant = other.variant = kernel->variant;
+    shape_time(device, precision, &own, out);
+    shape_time(device, precision, &other, &bound);
+    out->time_s = fmin(out->time_s, bound.time_s * fmax(own.flop / other.flop, 1.0));
+}
+
+/* Backward attention takes at least as long as the forward pass. */
+static void attention_time_s(const struct dl_device *device, enum dl_precision precision,
+                             const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    struct dl_kernel_time forward;
+    masked_time(device, precision, DL_FORWARD, kernel, &forward);
+    masked_time(device, precision, kernel->pass, kernel, out);
+    out->time_s = fmax(out->time_s, forward.time_s);
 }
 
 double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precision,

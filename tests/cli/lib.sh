@@ -4,7 +4,7 @@
 #   run ARGS...                 runs $DLMODEL; its output is in $SCRATCH/out and $SCRATCH/err, its exit status in $status
 #   check NAME STATUS [REGEX]   one result line: exit status as expected, and standard error matches REGEX (extended)
 #   has NAME REGEX              standard output matches
-#   hasnt NAME REGEX            standard output does not match
+#   hasnt NAME REGEX            there is standard output, and it does not match
 #   says NAME COMMAND...        one result line: COMMAND succeeds
 #   within SECONDS COMMAND...   waits until COMMAND succeeds; fails when SECONDS are over. Generous: a busy machine is no fault
 #
@@ -44,7 +44,13 @@ has() {
 }
 
 hasnt() {
-    if grep -Eq -- "$2" "$SCRATCH/out"; then bad "$1" "not expected on stdout: $2"; else printf 'ok %s\n' "$1"; fi
+    if [ ! -s "$SCRATCH/out" ]; then
+        bad "$1" 'expected output'
+    elif grep -Eq -- "$2" "$SCRATCH/out"; then
+        bad "$1" "not expected on stdout: $2"
+    else
+        printf 'ok %s\n' "$1"
+    fi
 }
 
 says() {

@@ -123,6 +123,12 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     off=$(field iteration_s $qwen --global-batch 1024 --moe-dispatch hybridep --cuda-graphs layer) on=$(field iteration_s $qwen --global-batch 1024 --moe-dispatch hybridep --cuda-graphs layer --moe-overlap)
     holds 'published step without overlap' "$off > 0.8 * 24.71 && $off < 1.2 * 24.71"
     holds 'published step with overlap' "$on > 0.75 * 20.99 && $on < 1.2 * 20.99"
+    # NCCL's exchange occupies a multiprocessor of 132 for each of its 18 channels inside a node
+    off=$(field iteration_s $qwen --global-batch 1024 --moe-dispatch alltoall) on=$(field iteration_s $qwen --global-batch 1024 --moe-dispatch alltoall --moe-overlap)
+    holds 'published steps by all-to-all' "$off > 0.85 * 41.25 && $off < 1.15 * 41.25 && $on > 0.75 * 31.31 && $on < 1.15 * 31.31"
+    taken=$(awk "BEGIN { print $(field compute_s $qwen --global-batch 1024 --moe-dispatch alltoall --moe-overlap) - $(field compute_s $qwen --global-batch 1024 --moe-dispatch alltoall) }")
+    hidden=$(awk "BEGIN { print $(field exposed_comm_s $qwen --global-batch 1024 --moe-dispatch alltoall) - $(field exposed_comm_s $qwen --global-batch 1024 --moe-dispatch alltoall --moe-overlap) }")
+    holds 'multiprocessors of the exchange by hand' "$taken > 0.99 * $hidden * 18 / 132 && $taken < 1.01 * $hidden * 18 / 132"
     run predict $two --moe-overlap
     check 'a dense network exchanges no tokens' 2 '--moe-overlap: llama3_8b has no mixture'
     run predict ${qwen% --recompute none} --global-batch 64 --moe-overlap --recompute full

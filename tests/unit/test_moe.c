@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "model/framework/host_dispatch.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
@@ -380,8 +381,7 @@ static void rows_of_experts(void **state) {
 
 /* F-TRANSFORMER-EXPERT-CALLS: 4 experts here: 3 launches more for each of two products a pass; as
  * many for casts by blocks, twice that where a scale of the tensor comes first (not in mxfp8), none
- * with delayed scales; 3
- * operations for each of 2 x 4 gradients; 2 and 5 for each of 4 biases; 25 for routing. */
+ * with delayed scales; 2 and 5 for each of 4 biases; 25 for routing. */
 static void calls_of_experts(void **state) {
     (void)state;
     static const struct {
@@ -390,14 +390,14 @@ static void calls_of_experts(void **state) {
         double routing, forward, data, weights;
     } cases[] = {{DL_BF16, false, true, true, 0, 0, 0, 0},
                  {DL_BF16, false, false, false, 25, 25, 0, 0},
-                 {DL_BF16, true, true, false, 0, 6, 6, 6 + 24},
-                 {DL_BF16, true, false, true, 25, 25 + 6 + 8, 6 + 20, 6 + 24},
-                 {DL_FP8, true, false, false, 0, 6, 6, 6 + 24},
-                 {DL_FP8, true, true, false, 0, 6 + 12, 6 + 12, 6 + 24},
-                 {DL_MXFP8, true, false, false, 0, 6 + 6, 6 + 6, 6 + 24},
-                 {DL_MXFP8, true, true, false, 0, 6 + 6, 6 + 6, 6 + 24},
-                 {DL_NVFP4, true, true, false, 0, 6 + 12, 6 + 12, 6 + 24},
-                 {DL_NVFP4, true, false, false, 0, 6 + 6, 6 + 6, 6 + 24}};
+                 {DL_BF16, true, true, false, 0, 6, 6, 6},
+                 {DL_BF16, true, false, true, 25, 25 + 6 + 8, 6 + 20, 6},
+                 {DL_FP8, true, false, false, 0, 6, 6, 6},
+                 {DL_FP8, true, true, false, 0, 6 + 12, 6 + 12, 6},
+                 {DL_MXFP8, true, false, false, 0, 6 + 6, 6 + 6, 6},
+                 {DL_MXFP8, true, true, false, 0, 6 + 6, 6 + 6, 6},
+                 {DL_NVFP4, true, true, false, 0, 6 + 12, 6 + 12, 6},
+                 {DL_NVFP4, true, false, false, 0, 6 + 6, 6 + 6, 6}};
     struct gpt g;
     make(&g, "1");
     struct dl_transformer_policy *policy = &g.f.framework.transformer;
@@ -417,10 +417,49 @@ static void calls_of_experts(void **state) {
     }
     policy->casts = DL_CASTS_FUSED; /* producers write 8 bits */
     check_close(expert_pass(&g, &here, DL_FORWARD).host_operation_count, 6, 0);
-    /* one expert: as one product, but for its two gradients */
+    /* one expert: as one product */
     policy->casts = DL_CASTS_ALL;
     check_close(expert_pass(&g, &alone, DL_FORWARD).host_operation_count, 0, 0);
-    check_close(expert_pass(&g, &alone, DL_BACKWARD_WEIGHTS).host_operation_count, 6, 0);
+    check_close(expert_pass(&g, &alone, DL_BACKWARD_WEIGHTS).host_operation_count, 0, 0);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-HOST-COUNT: a row of the plan's precision comes before the one in 16 bits; each of 4 experts
+ * counts; a measured time takes the place of the counts'. */
+static void host_of_experts(void **state) {
+    (void)state;
+    struct dl_host_kind kinds[] = {
+        {.kind = "moe", .forward = {.call_count = 100}},
+        {.kind = "expert", .forward = {.call_count = 7}, .forward_s = 20},
+        {.kind = "expert", .precision = "fp8", .forward = {.call_count = 9}},
+        {.kind = "other", .forward = {.call_count = 1000}},
+    };
+    const struct dl_host_release counts = {.kinds = kinds, .kind_count = 4};
+    const struct dl_host_table table = {.cost = {.call_s = 1}};
+    const struct dl_host_cost twice = {.call_s = 2, .scale = 2};
+    struct gpt g;
+    make(&g, "1");
+    struct dl_framework *f = &g.f.framework;
+    f->host.counts = &counts;
+    f->host.table = &table;
+    struct dl_layer layer = {.kind = &dl_layer_moe, .moe = {.held_experts = 4}};
+    static const struct {
+        const char *narrow;
+        double call_count, time_s;
+    } cases[] = {{NULL, 100 + 4 * 7, 2 * (100 + 4 * 20)},
+                 {"mxfp8", 100 + 4 * 7, 2 * (100 + 4 * 20)},
+                 {"fp8", 100 + 4 * 9, 2 * (100 + 4 * 9)}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct dl_host_count c =
+            dl_host_count_of(f, &layer, false, false, 1, cases[i].narrow);
+        check_close(c.call_count, cases[i].call_count, 0);
+        check_close(dl_host_count_s(&twice, &c), cases[i].time_s, 1e-12);
+    }
+    layer.kind = &dl_layer_dense;
+    layer.moe.held_experts = 0;
+    check_close(dl_host_count_of(f, &layer, false, false, 1, NULL).call_count, 1000, 0);
+    check_close(dl_host_count_of(f, &layer, false, true, 5, NULL).operation_count, 5, 0);
+    check_close(dl_host_count_of(f, &layer, false, false, 0, NULL).call_count, 0, 0);
     dl_arena_free(&g.f.arena);
 }
 
@@ -613,6 +652,7 @@ int main(void) {
         cmocka_unit_test(slower_than_bytes),
         cmocka_unit_test(rows_of_experts),
         cmocka_unit_test(calls_of_experts),
+        cmocka_unit_test(host_of_experts),
         cmocka_unit_test(captured_iterations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -427,7 +427,8 @@ static void counted_host(void **state) {
     struct dl_transformer_micro_batch cell;
     const struct dl_transformer_split s = split(1, 1, 1, 1);
     struct dl_framework *f = &g.f.framework;
-    struct dl_host_kind kind = {"dense", {.call_count = 2}, {.node_count = 5}};
+    struct dl_host_kind kind = {
+        .kind = "dense", .forward = {.call_count = 2}, .backward = {.node_count = 5}};
     const struct dl_host_release counts = {.kinds = &kind, .kind_count = 1};
     struct dl_host_processor processors[] = {{"EPYC", 9, NULL}, {"Xeon", 3, NULL}, {"", 9, NULL}};
     const struct dl_host_table table = {.cost = {.call_s = 1, .operation_s = 10, .node_s = 100},

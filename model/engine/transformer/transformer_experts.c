@@ -10,11 +10,11 @@
  * ADDED_SCALE times the time of the bytes.
  *
  * F-TRANSFORMER-EXPERT-CALLS: where products run one by one (loops_experts) a rank with n experts
- * launches n in place of each of the two of a pass; n casts in place of one, where each takes its
- * scales from its own values (blocks, or current_scaling: scales known before are cast in one
- * kernel); and in the backward pass allocates, hands over and releases 2 n tensors. Biases that are
- * added by expert cost 2 n operations forward, 5 n backward. The router and its dispatcher add
- * routing_operation_count. Launches on several streams leave no gaps on the device.
+ * launches n in place of each of the two of a pass, and n casts in place of one, where each takes
+ * its scales from its own values (blocks, or current_scaling: scales known before are cast in one
+ * kernel). Biases that are added by expert cost 2 n operations forward, 5 n backward. The router
+ * and its dispatcher add routing_operation_count. Launches on several streams leave no gaps on the
+ * device. What Python does for each expert is counted (F-HOST-COUNT).
  */
 #include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
@@ -111,7 +111,6 @@ static double calls(const struct dl_micro_batch_builder *m, const struct dl_tran
     double count = pass == DL_FORWARD ? policy->routing_operation_count : 0;
     if (!policy->loops_experts) return count;
     count += 2 * (held - 1) * (1 + casts_of_one(m, l, pass));
-    if (pass == DL_BACKWARD_WEIGHTS) count += 3 * 2 * held;
     if (policy->adds_expert_bias && layer->bias)
         count += pass == DL_FORWARD ? 2 * held : pass == DL_BACKWARD_DATA ? 5 * held : 0;
     return count;

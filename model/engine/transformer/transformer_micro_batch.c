@@ -145,10 +145,11 @@ static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transfo
     else
         dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
     m->facts.attention = asked;
-    p->forward.host =
-        dl_host_count_of(tf->framework, &layer, false, m->facts.compiled, p->forward.launches);
+    const char *narrow = dl_transformer_narrow(tf, l) ? dl_precision_names[tf->precision] : NULL;
+    p->forward.host = dl_host_count_of(tf->framework, &layer, false, m->facts.compiled,
+                                       p->forward.launches, narrow);
     p->data.host = dl_host_count_of(tf->framework, &layer, true, m->facts.compiled,
-                                    p->data.launches + p->weights.launches);
+                                    p->data.launches + p->weights.launches, narrow);
 }
 
 /* F-CUDA-GRAPHS: experts that take every token wait for counts on the host. */

@@ -167,6 +167,33 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
     return DL_OK;
 }
 
+static enum dl_code check_split(const struct dl_transformer *tf, const struct dl_plan *plan,
+                                struct dl_err *err) {
+    DL_TRY(check_divides("tp", plan->tp, tf->heads, "attention heads", tf->workload->name, err));
+    if (plan->sp > 1 && !tf->by_tokens) {
+        return dl_fail(err, DL_ERR_USAGE, "--cp: the input of %s is no sequence of tokens",
+                       tf->workload->name);
+    }
+    DL_TRY(check_divides("cp", plan->sp, tf->tokens, "tokens", tf->workload->name, err));
+    if (plan->ep > 1 && tf->experts < 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
+                       tf->workload->name);
+    }
+    DL_TRY(check_divides("ep", dl_plan_expert_ranks(plan), tf->experts, "experts",
+                         tf->workload->name, err));
+    DL_TRY(check_pipeline(tf, plan, err));
+    if (plan->sequence_parallel && plan->tp < 2) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--sequence-parallel: goes with tensor parallelism, --tp 2 or more");
+    }
+    if (plan->sequence_parallel && fmod(tf->tokens / (double)plan->sp, (double)plan->tp) != 0) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--sequence-parallel: %.0f tokens of a rank do not divide by --tp %lld",
+                       tf->tokens / (double)plan->sp, (long long)plan->tp);
+    }
+    return check_batch(plan, err);
+}
+
 enum dl_code dl_transformer_check(const struct dl_system *system,
                                   const struct dl_workload *workload,
                                   const struct dl_framework *framework, const struct dl_plan *plan,
@@ -190,33 +217,10 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
     }
     DL_TRY(check_shards(plan, dl_transformer_shard_of(plan), err));
     DL_TRY(dl_transformer_check_offload(system, plan, dl_transformer_shard_of(plan), err));
-    const enum dl_code code =
-        dl_transformer_prepare(system, workload, framework, plan, &arena, &tf, err);
+    enum dl_code code = dl_transformer_prepare(system, workload, framework, plan, &arena, &tf, err);
+    if (code == DL_OK) code = check_split(&tf, plan, err);
     dl_arena_free(&arena);
-    DL_TRY(code);
-    DL_TRY(check_divides("tp", plan->tp, tf.heads, "attention heads", workload->name, err));
-    if (plan->sp > 1 && !tf.by_tokens) {
-        return dl_fail(err, DL_ERR_USAGE, "--cp: the input of %s is no sequence of tokens",
-                       workload->name);
-    }
-    DL_TRY(check_divides("cp", plan->sp, tf.tokens, "tokens", workload->name, err));
-    if (plan->ep > 1 && tf.experts < 1) {
-        return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
-                       workload->name);
-    }
-    DL_TRY(check_divides("ep", dl_plan_expert_ranks(plan), tf.experts, "experts", workload->name,
-                         err));
-    DL_TRY(check_pipeline(&tf, plan, err));
-    if (plan->sequence_parallel && plan->tp < 2) {
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--sequence-parallel: goes with tensor parallelism, --tp 2 or more");
-    }
-    if (plan->sequence_parallel && fmod(tf.tokens / (double)plan->sp, (double)plan->tp) != 0) {
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--sequence-parallel: %.0f tokens of a rank do not divide by --tp %lld",
-                       tf.tokens / (double)plan->sp, (long long)plan->tp);
-    }
-    return check_batch(plan, err);
+    return code;
 }
 
 static double recomputed_frac(const struct dl_transformer_parts *t) {

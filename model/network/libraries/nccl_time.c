@@ -116,6 +116,8 @@ static enum dl_code sends_time(const struct dl_system *system,
         t.inside_bytes = leaves ? 0.0 : bytes, t.outside_bytes = leaves ? bytes : 0.0;
     }
     sends(row, &graph, &t, out);
+    /* a block of the kernel for each channel, on a multiprocessor of its own */
+    if (request->op == DL_COLL_ALL_TO_ALL) out->channels = graph.channels;
     return DL_OK;
 }
 
