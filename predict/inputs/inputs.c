@@ -322,6 +322,19 @@ static int64_t node_ranks(const struct dl_inputs *in) {
     return devices / tp > 1 ? devices / tp : 0;
 }
 
+/* A profile of which other programs disturbed most samples is no basis for an answer. */
+static void note_calibration(struct dl_context *context, const struct dl_system *system) {
+    const double MOST = 0.25;
+    const struct dl_calibration *c = &system->calibration;
+    int disturbed = 0;
+    for (int i = 0; i < c->sample_count; i++) disturbed += c->samples[i].preempted > 0;
+    if (disturbed <= MOST * c->sample_count) return;
+    context->note(context,
+                  "warning: unreliable calibration of %s: other programs disturbed %d of %d "
+                  "samples; calibrate again on an idle machine, or name a system (--system)",
+                  system->name, disturbed, c->sample_count);
+}
+
 enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options *options,
                             struct dl_inputs *out, struct dl_err *err) {
     if (options->positional_count > 0) {
@@ -365,6 +378,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     if (!out->given.plan.optimizer) plan->optimizer = dl_default_optimizer(out->workload);
     DL_TRY(dl_layer_inputs_load(context, out, err));
     note_input(context, out);
+    note_calibration(context, out->system);
     return DL_OK;
 }
 

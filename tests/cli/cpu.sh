@@ -25,7 +25,7 @@ check 'Horovod on CPUs' 0
 # shellcheck disable=SC2086
 with predict --system local --nodes 2 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework horovod-tensorflow --set framework.cycle_s=1ms
 check 'a polling thread' 0 'polls in MPI next to 1 computing thread: compute takes 1.8 times as long'
-with explain --system local --nodes 1 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework mxnet-dist-sync
+with explain --all --system local --nodes 1 --devices-per-node 1 --workload lenet --batch-per-device 64 --framework mxnet-dist-sync
 check 'a server on the core of its only worker' 0
 has 'pushes and pulls' 'push and pull 1 of 8 '
 with compare $here/pytorch_cpu_runs.csv --layers $here/none.json
@@ -53,7 +53,7 @@ check 'oversubscribed cores' 0 '4 devices of 1 cores on a host of 2: oversubscri
 with predict --system local --nodes 2 --devices-per-node 1 --strict $lenet
 if grep -q oversubscribed "$SCRATCH/err"; then bad 'two fit' 'oversubscribed'; else echo 'ok two fit'; fi
 # shellcheck disable=SC2086
-with explain --system local --nodes 2 --devices-per-node 1 --set device.together_ratio=1.5 $lenet --csv
+with explain --all --system local --nodes 2 --devices-per-node 1 --set device.together_ratio=1.5 $lenet --csv
 check 'explain on a shared host' 0
 has 'it says so' '^conv1 forward,.*on a shared host'
 
