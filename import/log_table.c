@@ -109,7 +109,7 @@ static enum dl_code take_plan(struct row *r, const char *plan) {
     const struct dl_import_asked asked = {.workload = workload[0] != '\0' ? workload : NULL,
                                           .framework = framework[0] != '\0' ? framework : NULL,
                                           .system = system[0] != '\0' ? system : NULL,
-                                          .ranks = dl_known(r->devices) ? (int64_t)r->devices : 0,
+                                          .ranks = r->devices <= 1e9 ? (int64_t)r->devices : 0,
                                           .skip_unknown = true};
     const struct dl_run_source file = {.path = plan, .alone = r->context->data.names_only};
     struct dl_imported_run *run = dl_arena_alloc(arena, 1, sizeof *run);
