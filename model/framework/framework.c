@@ -95,14 +95,14 @@ const struct dl_framework_release *dl_framework_release_for(const struct dl_fram
                                                             const char *name,
                                                             const char *architecture) {
     if (name != NULL) return dl_framework_release_called(framework, name, NULL);
-    return release_on(framework, framework->device_releases, framework->device_release_count,
-                      architecture);
+    return release_on(framework, framework->device_releases.entries,
+                      framework->device_releases.count, architecture);
 }
 
 const char *dl_framework_usual_version(const struct dl_framework *framework,
                                        const char *architecture) {
-    const struct dl_framework_release *release =
-        release_on(framework, framework->run_releases, framework->run_release_count, architecture);
+    const struct dl_framework_release *release = release_on(
+        framework, framework->run_releases.entries, framework->run_releases.count, architecture);
     if (release == NULL) release = dl_framework_release_for(framework, NULL, architecture);
     return release != NULL && release->version_count > 0 ? release->versions[0] : NULL;
 }

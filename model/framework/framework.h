@@ -256,6 +256,12 @@ struct dl_framework_errors {
     const char *measured_remark;               /* warning about these runs; NULL: none */
 };
 
+/* GPU architecture -> release */
+struct dl_release_map {
+    struct dl_map_entry *entries;
+    int count;
+};
+
 struct dl_framework {
     const char *name, *summary, *source, *release;
     bool release_assumed;  /* of a measured run that does not say which release it used */
@@ -294,11 +300,9 @@ struct dl_framework {
     struct dl_framework_release *releases;
     int release_count;
     /* GPU architecture -> release that a plan without --release takes */
-    struct dl_map_entry *device_releases;
-    int device_release_count;
+    struct dl_release_map device_releases;
     /* GPU architecture -> release of measured runs that name none, or none that is described */
-    struct dl_map_entry *run_releases;
-    int run_release_count;
+    struct dl_release_map run_releases;
     struct dl_map_entry *sources;
     int source_count;
 };

@@ -49,7 +49,8 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
                                          const struct dl_layer *layer) {
     const bool norm = strcmp(layer->kind->name, "batchnorm") == 0 &&
                       framework->kernels.batchnorm != (int)DL_BATCHNORM_COMPOSED;
-    const bool grouped = framework->transformer.grouped_gemms && layer->kind == &dl_layer_moe;
+    const bool grouped =
+        framework->transformer.experts.grouped_gemms && layer->kind == &dl_layer_moe;
     return (struct dl_kernel_scales){
         .workspace_bytes = dl_workspace_limit_bytes(framework),
         .stream_scale = norm ? or_one(device->scales.norm_scale) : 1,

@@ -60,9 +60,9 @@ static void set_allreduce(struct dl_framework *f, int value) {
  * orders them itself (megatron-dispatchers). */
 static int dispatch(const struct dl_framework *f) {
     const struct dl_transformer_policy *p = &f->transformer;
-    if (p->expert_exchange == DL_EXPERT_ALL_TO_ALL) return DISPATCH_ALL_TO_ALL;
-    if (p->expert_exchange == DL_EXPERT_GATHER) return DISPATCH_GATHER;
-    return p->expert_rows == DL_ROWS_DIRECT ? DISPATCH_HYBRID_EP : DISPATCH_DEEP_EP;
+    if (p->experts.exchange == DL_EXPERT_ALL_TO_ALL) return DISPATCH_ALL_TO_ALL;
+    if (p->experts.exchange == DL_EXPERT_GATHER) return DISPATCH_GATHER;
+    return p->experts.rows == DL_ROWS_DIRECT ? DISPATCH_HYBRID_EP : DISPATCH_DEEP_EP;
 }
 static void set_dispatch(struct dl_framework *f, int value) {
     static const int exchanges[] = {[DISPATCH_ALL_TO_ALL] = DL_EXPERT_ALL_TO_ALL,
@@ -70,20 +70,22 @@ static void set_dispatch(struct dl_framework *f, int value) {
                                     [DISPATCH_DEEP_EP] = DL_EXPERT_ONCE,
                                     [DISPATCH_HYBRID_EP] = DL_EXPERT_ONCE};
     struct dl_transformer_policy *p = &f->transformer;
-    p->expert_exchange = exchanges[value];
+    p->experts.exchange = exchanges[value];
     if (value == DISPATCH_HYBRID_EP)
-        p->expert_rows = DL_ROWS_DIRECT;
-    else if (p->expert_rows == DL_ROWS_DIRECT)
-        p->expert_rows = DL_ROWS_SORTED;
+        p->experts.rows = DL_ROWS_DIRECT;
+    else if (p->experts.rows == DL_ROWS_DIRECT)
+        p->experts.rows = DL_ROWS_SORTED;
 }
 
 /* A graph of the iteration leaves the host nothing to issue; one of a layer, its launch. */
 static int cuda_graphs(const struct dl_framework *f) {
     const struct dl_transformer_policy *p = &f->transformer;
-    return p->captured_on != NULL ? 0 : p->captures_layers ? DL_GRAPHS_LAYER : DL_GRAPHS_NONE;
+    return p->experts.captured_on != NULL ? 0
+           : p->captures_layers           ? DL_GRAPHS_LAYER
+                                          : DL_GRAPHS_NONE;
 }
 static void set_cuda_graphs(struct dl_framework *f, int value) {
-    f->transformer.captured_on = NULL;
+    f->transformer.experts.captured_on = NULL;
     f->transformer.captures_layers = value == DL_GRAPHS_LAYER;
     if (value != DL_GRAPHS_ITERATION) return;
     f->host.dispatch_s = f->sync.collective_launch_s = 0;

@@ -59,6 +59,22 @@ enum dl_attention_library {
     DL_ATTENTION_SDPA,   /* PyTorch's choice: cuDNN on Blackwell, FlashAttention-2 before it */
 };
 
+/* Mixtures of experts. */
+struct dl_expert_policy {
+    int exchange;           /* enum dl_expert_exchange */
+    double imbalance_ratio; /* tokens of the fullest rank of experts / mean */
+    int rows;               /* enum dl_expert_rows */
+    bool loops;             /* each expert's GEMMs and casts are launched separately */
+    bool adds_bias;         /* bias of the second GEMM by separate operations, in fp32 */
+    /* host operations around a router and its dispatcher, in addition to their kernels, forward.
+     * F-TRANSFORMER-EXPERT-CALLS */
+    double routing_operation_count;
+    /* architecture of GPUs on which an iteration of a mixture with a capacity is one CUDA graph;
+     * NULL: none. F-TRANSFORMER-CAPTURE */
+    const char *captured_on;
+    bool grouped_gemms; /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
+};
+
 struct dl_transformer_policy {
     /* width of a gradient element as summed and kept, with 16-bit or narrower arithmetic */
     double bf16_gradient_bytes;
@@ -75,21 +91,11 @@ struct dl_transformer_policy {
     bool no_reshard_with_pipeline; /* with pipeline stages weights of ZeRO stage 3 stay gathered */
     bool
         casts_gathered; /* weights are kept in fp32 alone and cast when they are gathered or used */
-    bool copies_gathered;    /* gathered parameters are copied out of the collective's buffer */
-    bool copies_gradients;   /* gradients are copied into the collective's buffer */
-    int tensor_overlap;      /* enum dl_tensor_overlap */
-    int context_exchange;    /* enum dl_context_exchange */
-    int expert_exchange;     /* enum dl_expert_exchange */
-    double expert_imbalance; /* tokens of the fullest rank of experts / mean */
-    int expert_rows;         /* enum dl_expert_rows */
-    bool loops_experts;      /* each expert's GEMMs and casts are launched separately */
-    bool adds_expert_bias;   /* bias of the second GEMM by separate operations, in fp32 */
-    /* host operations around a router and its dispatcher, in addition to their kernels, forward.
-     * F-TRANSFORMER-EXPERT-CALLS */
-    double routing_operation_count;
-    /* architecture of GPUs on which an iteration of a mixture with a capacity is one CUDA graph;
-     * NULL: none. F-TRANSFORMER-CAPTURE */
-    const char *captured_on;
+    bool copies_gathered;  /* gathered parameters are copied out of the collective's buffer */
+    bool copies_gradients; /* gradients are copied into the collective's buffer */
+    int tensor_overlap;    /* enum dl_tensor_overlap */
+    int context_exchange;  /* enum dl_context_exchange */
+    struct dl_expert_policy experts;
     bool captures_layers;  /* each pass of a layer is one CUDA graph. F-CUDA-GRAPHS */
     int selective;         /* enum dl_selective */
     double selective_frac; /* share of the linear layers or blocks that is repeated */
@@ -101,7 +107,6 @@ struct dl_transformer_policy {
     bool gathers_pieces;   /* stage 1 gathers into lists: a copy for each tensor and data rank */
     bool whole_boundaries; /* every tensor rank sends the whole of what a stage hands on */
     double p2p_host_s;     /* of the hosts of both stages, for each message between them */
-    bool grouped_gemms;    /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
     /* operations of the host without kernels of a layer: states of random numbers saved and
      * restored around a layer that is recomputed, around the dropout of attention; to add the
      * gradient of one parameter tensor. F-HOST-COUNT */

@@ -99,9 +99,9 @@ static void add_dispatcher(const struct dl_framework *framework, struct dl_text 
                                         [DL_EXPERT_GATHER] = "allgather",
                                         [DL_EXPERT_ONCE] = "flex"};
     const struct dl_transformer_policy *policy = &framework->transformer;
-    word(out, "moe-token-dispatcher-type", types[policy->expert_exchange]);
-    if (policy->expert_exchange != DL_EXPERT_ONCE) return;
-    if (policy->expert_rows == DL_ROWS_DIRECT)
+    word(out, "moe-token-dispatcher-type", types[policy->experts.exchange]);
+    if (policy->experts.exchange != DL_EXPERT_ONCE) return;
+    if (policy->experts.rows == DL_ROWS_DIRECT)
         word(out, "moe-flex-dispatcher-backend", "hybridep");
     else
         flag(out, true, "moe-enable-deepep");

@@ -116,7 +116,7 @@ static void grouped(void **state) {
                            router = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
     struct dl_kernel_scales s = dl_kernel_scales(&f.framework, &f.device, &moe);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_BF16, &experts), 1, 1e-12);
-    f.framework.transformer.grouped_gemms = true;
+    f.framework.transformer.experts.grouped_gemms = true;
     s = dl_kernel_scales(&f.framework, &f.device, &moe);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_BF16, &experts), 2.2, 1e-12);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_MXFP8, &experts), 1.2, 1e-12);
@@ -154,7 +154,7 @@ static struct measured measured_at(const struct dl_csv *csv, int row) {
 static double grouped_s(const struct dl_device *device, const struct measured *x) {
     struct dl_fake f;
     fake_make(&f);
-    f.framework.transformer.grouped_gemms = true;
+    f.framework.transformer.experts.grouped_gemms = true;
     struct dl_device limited = *device;
     limited.power.power_limit_w = x->limit_w;
     const struct dl_layer moe = {.kind = &dl_layer_moe};

@@ -172,8 +172,8 @@ static void folded(void **state) {
                  both = split_cell.forward[DL_TRANSFORMER_BODY].flop;
     assert_true(flop < both && flop > both - 2 * 3 * TOKENS * H * E);
     assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, &err), DL_OK);
-    check_close(layout.expert_parameters, 2 * (2 * H * F + F + H), 1e-12);
-    check_close(layout.expert_replicas, 2, 0);
+    check_close(layout.experts.parameters, 2 * (2 * H * F + F + H), 1e-12);
+    check_close(layout.experts.replicas, 2, 0);
     dl_arena_free(&g.f.arena);
 }
 
@@ -207,7 +207,7 @@ static void crowded_experts(void **state) {
     assert_true(more >= gemms && more < 1.02 * gemms); /* and the activation between them */
     /* as the framework's file says, where the plan does not */
     g.tf.input.experts.imbalance_ratio = 0;
-    g.f.framework.transformer.expert_imbalance = 1.25;
+    g.f.framework.transformer.experts.imbalance_ratio = 1.25;
     check_close(dl_transformer_imbalance(&g.tf, &s), 1.25, 0);
     dl_arena_free(&g.f.arena);
     make(&g, "1");
@@ -268,7 +268,7 @@ static void casts_of_experts(void **state) {
     struct dl_transformer_policy *policy = &g.f.framework.transformer;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         g.tf.precision = cases[i].precision;
-        policy->grouped_gemms = cases[i].grouped;
+        policy->experts.grouped_gemms = cases[i].grouped;
         policy->casts = DL_CASTS_FUSED;
         const double none = moved_by_experts(&g, &s, DL_FORWARD),
                      none_back = moved_by_experts(&g, &s, DL_BACKWARD_DATA),
@@ -301,20 +301,20 @@ static void slower_than_bytes(void **state) {
                 {false, 2, 2}, {false, 4, 2}, {false, 2, 0}, {false, 2, 1}, {false, 1, 1}};
     make(&g, "1.25");
     struct dl_transformer_policy *policy = &g.f.framework.transformer;
-    policy->expert_rows = DL_ROWS_DIRECT;
+    policy->experts.rows = DL_ROWS_DIRECT;
     double expected_s = expert_pass(&g, &s, DL_BACKWARD_DATA).device_s;
     for (int i = 0; i < 10; i++) {
         const double values = (back[i].received ? 1.25 : 1) * rows * H;
         expected_s += (i == 3 ? 3.9 : 1) * stream_s(&g, DL_BACKWARD_DATA, back[i].reads * values,
                                                     back[i].writes * values, 0);
     }
-    policy->expert_rows = DL_ROWS_INDEXED;
+    policy->experts.rows = DL_ROWS_INDEXED;
     check_close(expert_pass(&g, &s, DL_BACKWARD_DATA).device_s, expected_s, 1e-9);
     dl_arena_free(&g.f.arena);
     make(&g, "0");
     policy = &g.f.framework.transformer;
     g.tf.precision = DL_MXFP8;
-    policy->grouped_gemms = true;
+    policy->experts.grouped_gemms = true;
     policy->casts = DL_CASTS_FUSED;
     expected_s = expert_pass(&g, &s, DL_FORWARD).device_s;
     const double cast[] = {rows * H, rows * F, 2 * 4 * H * F};
@@ -351,13 +351,13 @@ static void rows_of_experts(void **state) {
     const struct dl_transformer_split here = split(1, 1, 1), alone = split(1, 4, 1);
     const double sent = 3 * TOKENS * 2 * H, received = 3 * TOKENS * 2.5 * H;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        policy->expert_rows = DL_ROWS_DIRECT;
-        policy->adds_expert_bias = false;
+        policy->experts.rows = DL_ROWS_DIRECT;
+        policy->experts.adds_bias = false;
         const struct dl_transformer_pass none = expert_pass(&g, &here, DL_FORWARD),
                                          none_back = expert_pass(&g, &here, DL_BACKWARD_DATA),
                                          weights = expert_pass(&g, &here, DL_BACKWARD_WEIGHTS);
-        policy->expert_rows = cases[i].rows;
-        policy->adds_expert_bias = cases[i].bias;
+        policy->experts.rows = cases[i].rows;
+        policy->experts.adds_bias = cases[i].bias;
         const struct dl_transformer_pass more = expert_pass(&g, &here, DL_FORWARD),
                                          back = expert_pass(&g, &here, DL_BACKWARD_DATA);
         check_close(more.moved_bytes - none.moved_bytes,
@@ -371,10 +371,10 @@ static void rows_of_experts(void **state) {
                     0);
     }
     /* one expert here: its rows are in order */
-    policy->adds_expert_bias = false;
-    policy->expert_rows = DL_ROWS_DIRECT;
+    policy->experts.adds_bias = false;
+    policy->experts.rows = DL_ROWS_DIRECT;
     const double direct = moved_by_experts(&g, &alone, DL_FORWARD);
-    policy->expert_rows = DL_ROWS_SORTED;
+    policy->experts.rows = DL_ROWS_SORTED;
     check_close(moved_by_experts(&g, &alone, DL_FORWARD), direct, 0);
     dl_arena_free(&g.f.arena);
 }
@@ -405,10 +405,10 @@ static void calls_of_experts(void **state) {
     const struct dl_transformer_split here = split(1, 1, 1), alone = split(1, 4, 1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         g.tf.precision = cases[i].precision;
-        policy->loops_experts = cases[i].loops;
+        policy->experts.loops = cases[i].loops;
         policy->current_scaling = cases[i].currently;
-        policy->adds_expert_bias = cases[i].bias;
-        policy->routing_operation_count = cases[i].routing;
+        policy->experts.adds_bias = cases[i].bias;
+        policy->experts.routing_operation_count = cases[i].routing;
         check_close(expert_pass(&g, &here, DL_FORWARD).host_operation_count, cases[i].forward, 0);
         check_close(expert_pass(&g, &here, DL_BACKWARD_DATA).host_operation_count, cases[i].data,
                     0);
@@ -479,8 +479,8 @@ static void captured_iterations(void **state) {
         struct dl_err err = {0};
         struct dl_transformer_micro_batch cell;
         make(&g, cases[i].capacity);
-        g.f.framework.transformer.captured_on = cases[i].on;
-        g.f.framework.transformer.loops_experts = true;
+        g.f.framework.transformer.experts.captured_on = cases[i].on;
+        g.f.framework.transformer.experts.loops = true;
         g.f.framework.host.dispatch_s = 1; /* longer than any kernel */
         assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &here, 3, &cell, &err), DL_OK);
         const struct dl_transformer_pass *body = &cell.forward[DL_TRANSFORMER_BODY],
@@ -537,7 +537,7 @@ static void once_per_node(void **state) {
     struct dl_transformer_micro_batch cell;
     struct dl_collective_time inside, across, slower;
     make(&g, "1.25");
-    g.f.framework.transformer.expert_exchange = DL_EXPERT_ONCE;
+    g.f.framework.transformer.experts.exchange = DL_EXPERT_ONCE;
     struct dl_transformer_split s = split(1, 4, 1);
     const double copy = 3 * TOKENS * H * 2 * 1.25;
     s.nodes = s.devices_per_node = 2;
@@ -553,7 +553,7 @@ static void once_per_node(void **state) {
     assert_true(across.time_s > inside.time_s);
     check_close(cell.route.time_s, across.time_s, 1e-12);
     check_close(cell.forward[DL_TRANSFORMER_BODY].comm_s, 2 * across.time_s, 1e-12);
-    g.f.framework.transformer.expert_exchange = DL_EXPERT_ALL_TO_ALL;
+    g.f.framework.transformer.experts.exchange = DL_EXPERT_ALL_TO_ALL;
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
     slower = cell.route;
     assert_true(slower.time_s > across.time_s);
@@ -561,7 +561,7 @@ static void once_per_node(void **state) {
     s = split(1, 4, 1);
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
     slower = cell.route;
-    g.f.framework.transformer.expert_exchange = DL_EXPERT_ONCE;
+    g.f.framework.transformer.experts.exchange = DL_EXPERT_ONCE;
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
     check_close(cell.route.time_s, slower.time_s, 1e-12);
     /* two experts a rank: 2 (1 - 1/3 x ...) = 5/3 copies instead of 2 */
@@ -598,8 +598,8 @@ static void states_and_gradients(void **state) {
         dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
         check_close(r.sent_bytes, (shard == 3 ? 3 : 2) * 2 * (7.0 / 8 * dense + 3.0 / 4 * experts),
                     1e-9);
-        assert_true(shard == 3 || (layout.expert_reduce.time_s > 0 &&
-                                   layout.expert_reduce.time_s < layout.reduce.time_s));
+        assert_true(shard == 3 || (layout.experts.reduce.time_s > 0 &&
+                                   layout.experts.reduce.time_s < layout.reduce.time_s));
     }
     dl_arena_free(&g.f.arena);
 }

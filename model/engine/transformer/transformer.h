@@ -281,6 +281,15 @@ enum dl_code dl_transformer_check_offload(const struct dl_system *system,
 /* F-RECOMPUTE-SOME: full recomputation repeats this share of the body's layers. */
 void dl_transformer_recompute_some(double share, struct dl_transformer_micro_batch *micro_batch);
 
+/* Experts of a rank, and their part of what a mapping moves. */
+struct dl_expert_mapping {
+    /* of a rank, held by so many; 0: no expert ranks (then they count as all others) */
+    double parameters, replicas;
+    /* the experts' part of reduce and gather */
+    struct dl_collective_time reduce, gather;
+    double gradient_bytes, gather_bytes; /* of gradient_bytes, gather_bytes */
+};
+
 /* What does not depend on the micro-batch. `shard`: 0, or the ZeRO stage. */
 struct dl_transformer_mapping {
     struct dl_transformer_split split;
@@ -302,13 +311,9 @@ struct dl_transformer_mapping {
     double gradient_bytes, gather_bytes, unit_gradient_bytes, unit_gather_bytes;
     /* over which states are sharded: all replicas, or a group of them (hybrid sharding) */
     double shard_ranks;
-    /* of a rank, held by so many; 0: no expert ranks (then they count as all others) */
-    double expert_parameters, expert_replicas;
-    /* the experts' part of reduce and gather */
-    struct dl_collective_time expert_reduce, expert_gather;
-    double expert_gradient_bytes, expert_gather_bytes; /* of gradient_bytes, gather_bytes */
-    double updated_elements;                           /* parameters that a rank updates */
-    double buckets;                                    /* pieces in which gradients go out */
+    struct dl_expert_mapping experts;
+    double updated_elements; /* parameters that a rank updates */
+    double buckets;          /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
     /* F-OFFLOAD: update by the host's cores, copies before and after it, memory of a rank */
     double host_update_s, host_copy_s, host_bytes;

@@ -51,9 +51,9 @@ double dl_transformer_exchange_contention(const struct dl_transformer *tf,
                                           const struct dl_collective_time *exchange) {
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
     const double units = (double)tf->system->device->unit_count;
-    if (policy->expert_exchange != DL_EXPERT_ONCE || !dl_known(units) || !(units > 0))
+    if (policy->experts.exchange != DL_EXPERT_ONCE || !dl_known(units) || !(units > 0))
         return dl_transformer_contention(tf, exchange);
-    return fmin(0.5, (policy->expert_rows == DL_ROWS_DIRECT ? 16 : 20) / units);
+    return fmin(0.5, (policy->experts.rows == DL_ROWS_DIRECT ? 16 : 20) / units);
 }
 
 static void add_comm(const struct dl_collective_time *t, double times, double sent_bytes,
@@ -277,12 +277,12 @@ static enum dl_code make_experts(struct dl_micro_batch_builder *m, struct dl_err
                  ranks = (double)dl_transformer_expert_ranks(split);
     if (ranks <= 1) return DL_OK;
     if (dl_framework_is_bound(tf->framework)) return make_cheapest(m, group, share, err);
-    if (tf->framework->transformer.expert_exchange == DL_EXPERT_ALL_TO_ALL) {
+    if (tf->framework->transformer.experts.exchange == DL_EXPERT_ALL_TO_ALL) {
         b->route_bytes = b->expert_bytes / share;
         return dl_transformer_collective(tf, split, group, DL_COLL_ALL_TO_ALL, b->route_bytes,
                                          &b->route, err);
     }
-    if (tf->framework->transformer.expert_exchange == DL_EXPERT_ONCE)
+    if (tf->framework->transformer.experts.exchange == DL_EXPERT_ONCE)
         return make_once(m, group, share, err);
     b->route_bytes = b->collective_bytes / share * ranks;
     DL_TRY(dl_transformer_collective(tf, split, group, DL_COLL_ALL_GATHER, b->route_bytes,

@@ -108,10 +108,10 @@ static double calls(const struct dl_micro_batch_builder *m, const struct dl_tran
                     const struct dl_layer *layer, enum dl_pass pass) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
     const double held = layer->moe.held_experts;
-    double count = pass == DL_FORWARD ? policy->routing_operation_count : 0;
-    if (!policy->loops_experts) return count;
+    double count = pass == DL_FORWARD ? policy->experts.routing_operation_count : 0;
+    if (!policy->experts.loops) return count;
     count += 2 * (held - 1) * (1 + casts_of_one(m, l, pass));
-    if (policy->adds_expert_bias && layer->bias)
+    if (policy->experts.adds_bias && layer->bias)
         count += pass == DL_FORWARD ? 2 * held : pass == DL_BACKWARD_DATA ? 5 * held : 0;
     return count;
 }
@@ -120,11 +120,11 @@ void dl_transformer_add_experts(const struct dl_micro_batch_builder *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
-    if (policy->expert_rows == DL_ROWS_SORTED && layer->moe.held_experts > 1)
+    if (policy->experts.rows == DL_ROWS_SORTED && layer->moe.held_experts > 1)
         add_rows(m, layer, pass, sign, sorted, LENGTH(sorted), out);
-    if (policy->expert_rows == DL_ROWS_INDEXED)
+    if (policy->experts.rows == DL_ROWS_INDEXED)
         add_rows(m, layer, pass, sign, indexed, LENGTH(indexed), out);
-    if (policy->adds_expert_bias && layer->bias)
+    if (policy->experts.adds_bias && layer->bias)
         add_rows(m, layer, pass, sign, biased, LENGTH(biased), out);
     out->host_operation_count += sign * calls(m, l, layer, pass);
 }

@@ -111,8 +111,8 @@ static void put_communication(struct sink *s) {
                                  : 2);
     /* but the experts' */
     struct dl_collective_time reduce = mapping->reduce, gather = mapping->gather;
-    reduce.time_s -= mapping->expert_reduce.time_s;
-    gather.time_s -= mapping->expert_gather.time_s;
+    reduce.time_s -= mapping->experts.reduce.time_s;
+    gather.time_s -= mapping->experts.gather.time_s;
     put(s, "inside layers", "communication", "F-TRANSFORMER-TENSOR",
         dl_arena_printf(t->arena,
                         "%g micro-batches x %g layers, %.4g MB each, all-reduce %.4g ms, "
@@ -132,15 +132,15 @@ static void put_communication(struct sink *s) {
     put_collective(s, "between stages", &t->boundary, micro_batch->boundary_bytes,
                    2 * (m * (double)t->choice.virtual_stages + pp - 2), "F-TRANSFORMER-BOUNDARY");
     put_collective(s, mapping->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce",
-                   &reduce, mapping->gradient_bytes - mapping->expert_gradient_bytes, each,
+                   &reduce, mapping->gradient_bytes - mapping->experts.gradient_bytes, each,
                    "F-TRANSFORMER-DATA");
     put_collective(s, "parameters, all-gather", &gather,
-                   mapping->gather_bytes - mapping->expert_gather_bytes,
+                   mapping->gather_bytes - mapping->experts.gather_bytes,
                    mapping->shard == 3 ? m : 1, "F-TRANSFORMER-DATA");
-    put_collective(s, "expert gradients", &mapping->expert_reduce, mapping->expert_gradient_bytes,
+    put_collective(s, "expert gradients", &mapping->experts.reduce, mapping->experts.gradient_bytes,
                    each, "F-TRANSFORMER-DATA");
-    put_collective(s, "expert all-gather", &mapping->expert_gather, mapping->expert_gather_bytes, 1,
-                   "F-TRANSFORMER-DATA");
+    put_collective(s, "expert all-gather", &mapping->experts.gather, mapping->experts.gather_bytes,
+                   1, "F-TRANSFORMER-DATA");
     put_collective(s, "layer all-gather", &mapping->unit_gather, 0,
                    m * (2 * mapping->stage_layers - 1), "F-TRANSFORMER-SHARD");
     put_collective(s, "layer reduce-scatter", &mapping->unit_reduce, 0, m * mapping->stage_layers,

@@ -97,7 +97,7 @@ static bool follows_norm(const struct dl_transformer *tf, const struct dl_layer 
 /* Whether each operand of experts is cast by a kernel for each of its dimensions, which reads it
  * again, weights too: as torchao does before PyTorch's grouped kernels where blocks have scales. */
 static bool casts_each_way(const struct dl_transformer *tf) {
-    return tf->framework->transformer.grouped_gemms &&
+    return tf->framework->transformer.experts.grouped_gemms &&
            (tf->precision == DL_MXFP8 || tf->precision == DL_NVFP4);
 }
 

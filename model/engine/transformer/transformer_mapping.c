@@ -128,9 +128,9 @@ static void count_parameters(const struct dl_transformer *tf, struct dl_transfor
     dl_transformer_place_layers(tf, (double)s->pp, out);
     for (int i = 0; i < DL_TRANSFORMER_PARTS; i++)
         out->unit_elements[i] = part_elements(tf, s, (enum dl_transformer_part)i);
-    out->expert_replicas = (double)dl_transformer_expert_replicas(s);
+    out->experts.replicas = (double)dl_transformer_expert_replicas(s);
     if (dl_transformer_expert_ranks(s) > 1)
-        out->expert_parameters =
+        out->experts.parameters =
             out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / expert_parts(s);
     if (s->pp == 1) {
         out->parameters[0] = out->parameters[1] = before + tf->stack * body + after;
@@ -167,8 +167,8 @@ static double known_or_zero(double value) { return dl_known(value) ? value : 0; 
 
 /* Of p parameters, those whose states a rank holds. */
 static double sharded_elements(const struct dl_transformer_mapping *mapping, double p) {
-    return (p - mapping->expert_parameters) / mapping->shard_ranks +
-           mapping->expert_parameters / mapping->expert_replicas;
+    return (p - mapping->experts.parameters) / mapping->shard_ranks +
+           mapping->experts.parameters / mapping->experts.replicas;
 }
 
 static void hold_states(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
@@ -280,7 +280,7 @@ static enum dl_code time_expert_sync(const struct dl_transformer *tf,
                                      struct dl_err *err) {
     const struct dl_transformer_split *s = &out->split;
     const struct dl_transformer_group group = expert_group(s);
-    const double elements = out->expert_parameters / (out->shard >= 3 ? out->stage_layers : 1);
+    const double elements = out->experts.parameters / (out->shard >= 3 ? out->stage_layers : 1);
     struct dl_collective_time reduce, gather = {0};
     if (!(elements > 0)) return DL_OK;
     DL_TRY(dl_transformer_collective(tf, s, group,
@@ -292,12 +292,12 @@ static enum dl_code time_expert_sync(const struct dl_transformer *tf,
     add_time(out->shard >= 3 ? &out->unit_reduce : &out->reduce, &reduce);
     add_time(out->shard >= 3 ? &out->unit_gather : &out->gather, &gather);
     if (out->shard >= 3) return DL_OK;
-    out->expert_reduce = reduce;
-    out->expert_gather = gather;
+    out->experts.reduce = reduce;
+    out->experts.gather = gather;
     out->gradient_bytes += elements * gradient_width(tf);
     out->gather_bytes += elements * width;
-    out->expert_gradient_bytes = elements * gradient_width(tf);
-    out->expert_gather_bytes = elements * width;
+    out->experts.gradient_bytes = elements * gradient_width(tf);
+    out->experts.gather_bytes = elements * width;
     return DL_OK;
 }
 
@@ -308,8 +308,8 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
     const struct dl_transformer_split *s = &out->split;
     const double width = gather_width(tf);
     const double body =
-        part_elements(tf, s, DL_TRANSFORMER_BODY) - out->expert_parameters / out->stage_layers;
-    double elements = out->most_parameters - out->expert_parameters;
+        part_elements(tf, s, DL_TRANSFORMER_BODY) - out->experts.parameters / out->stage_layers;
+    double elements = out->most_parameters - out->experts.parameters;
     if (out->shard >= 3) {
         out->unit_gradient_bytes = body * gradient_width(tf);
         out->unit_gather_bytes = body * width;

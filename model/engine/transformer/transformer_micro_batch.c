@@ -338,7 +338,7 @@ static double host_operations(const struct dl_transformer *tf, enum dl_transform
 /* F-TRANSFORMER-CAPTURE: whether an iteration is one CUDA graph, which the host launches at once.
  * Experts that take every token have no fixed shapes. */
 static bool is_captured(const struct dl_transformer *tf) {
-    const char *on = tf->framework->transformer.captured_on,
+    const char *on = tf->framework->transformer.experts.captured_on,
                *architecture = dl_device_architecture(tf->system->device);
     return tf->experts > 0 && !tf->dropless && on != NULL && architecture != NULL &&
            strcmp(on, architecture) == 0;

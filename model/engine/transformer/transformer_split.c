@@ -194,7 +194,7 @@ static void mark_modules(struct dl_transformer *tf) {
 double dl_transformer_imbalance(const struct dl_transformer *tf,
                                 const struct dl_transformer_split *split) {
     const double given = tf->input.experts.imbalance_ratio,
-                 usual = tf->framework->transformer.expert_imbalance;
+                 usual = tf->framework->transformer.experts.imbalance_ratio;
     if (!tf->dropless) return 1;
     if (given > 0) return fmax(1, fmin(given, (double)dl_transformer_expert_ranks(split)));
     return usual > 1 ? usual : 1;

@@ -55,7 +55,7 @@ struct sent {
 };
 static struct sent sent_of(const struct dl_transformer_mapping *mapping) {
     const double n = mapping->replicas, g = mapping->shard_ranks,
-                 n_e = fmax(1, mapping->expert_replicas);
+                 n_e = fmax(1, mapping->experts.replicas);
     return (struct sent){(g - 1) / g, (n_e - 1) / n_e, g < n ? 2 * (1 - g / n) / g : 0};
 }
 
@@ -63,7 +63,7 @@ static struct sent sent_of(const struct dl_transformer_mapping *mapping) {
 static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
                      double micro_batches, struct dl_transformer_result *out) {
     const double expert_frac =
-        mapping->gradient_bytes > 0 ? mapping->expert_gradient_bytes / mapping->gradient_bytes : 0;
+        mapping->gradient_bytes > 0 ? mapping->experts.gradient_bytes / mapping->gradient_bytes : 0;
     const struct sent parts = sent_of(mapping);
     const double sent = parts.of_states + expert_frac * (parts.of_experts - parts.of_states),
                  each = mapping->shard >= 2 ? micro_batches : 1,
@@ -76,8 +76,8 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
                      rest = mapping->gather_bytes > 0
                                 ? mapping->gradient_bytes / mapping->gather_bytes
                                 : 1,
-                     moved = parts.of_states * (elements - mapping->expert_parameters) +
-                             parts.of_experts * mapping->expert_parameters;
+                     moved = parts.of_states * (elements - mapping->experts.parameters) +
+                             parts.of_experts * mapping->experts.parameters;
         out->data_s += each * (fmax(0, 2 * out->layers - 1) * mapping->unit_gather.time_s +
                                mapping->gather.time_s);
         out->sent_bytes += each * dl_precision_bytes(tf->precision) *
