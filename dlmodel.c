@@ -169,13 +169,14 @@ static void write_note(const struct dl_context *context, const char *format, ...
         fprintf(stderr, "%s\n", text);
 }
 
-/* 0: the plan may not run; 1: the answer may be wrong; 2: what it assumes or leaves out. */
+/* 0: the plan may not run, or is another one than its file's; 1: the answer may be wrong; 2: what it assumes or leaves out. */
 static int rank_of_note(const char *text) {
-    static const char *const grave[] = {"does not fit", "out of memory", "memory is tight"};
+    static const char *const grave[] = {"does not fit", "out of memory", "memory is tight",
+                                        "not modelled"};
     for (size_t i = 0; i < sizeof grave / sizeof grave[0]; i++) {
         if (strstr(text, grave[i]) != NULL) return 0;
     }
-    return strncmp(text, "warning:", 8) == 0 ? 1 : 2;
+    return strncmp(text, "warning:", 8) == 0 || strncmp(text, "corrected by", 12) == 0 ? 1 : 2;
 }
 
 static void show_notes(int verbosity) {

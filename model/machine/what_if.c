@@ -239,6 +239,7 @@ static const char *reason_of_part(const char *at, size_t length, bool first) {
     } parts[] = {{"name", WORDS},
                  {"summary", WORDS},
                  {"aliases", WORDS},
+                 {"extends", "a file names its base; predictions read both together"},
                  {"source", WORDS},
                  {"sources", WORDS},
                  {"comment", WORDS},

@@ -298,9 +298,9 @@ static const char *sentence(struct dl_arena *arena, const struct dl_error_summar
             : "";
     return dl_arena_printf(arena,
                            "\nMean absolute error of the time %.3g %%, median %.3g %% (%" PRId64
-                           " rows); macro-average over sources %.3g %%%s.\n",
+                           " row%s); macro-average over sources %.3g %%%s.\n",
                            all->time_mape_pct, all->time_median_ape_pct, all->rows,
-                           by_source->time_mape_pct, inside);
+                           all->rows == 1 ? "" : "s", by_source->time_mape_pct, inside);
 }
 
 static enum dl_code find_worst(const struct printer *p, bool errors, struct dl_worst *worst,

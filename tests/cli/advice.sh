@@ -119,7 +119,7 @@ has 'advice as text' 'sweet spot: the largest node count'
 has 'a deadline' 'cheapest that meets the deadline: [0-9.]+ minutes'
 has 'a budget' 'fastest within the budget|no node count is within the budget'
 predict --framework pytorch-ddp --nodes 1,2 --epochs 90 --deadline 1min
-has 'a deadline that none meets' 'no number of nodes meets the deadline'
+has 'a deadline that none meets' 'no node count meets the deadline'
 predict --nodes 1,2 --deadline 1h
 check 'a deadline without a run' 2 'give the length of the run'
 predict --nodes 1,2 --epochs 1 --budget 5EUR

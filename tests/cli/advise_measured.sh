@@ -21,7 +21,7 @@ for setting in dict.fromkeys(r["setting"] for r in rows):
     if setting == sys.argv[3]:
         continue
     kind, number = setting.split("-")
-    text = {"bucket": "buckets of %s MiB", "batch": "%s samples per device", "accumulate": "%s micro-batches of"}[kind] % number
+    text = {"bucket": "buckets of %s MiB", "batch": "%s samples per device", "accumulate": "accumulate gradients over %s micro-batches of"}[kind] % number
     a = next(a for a in advice["advice"] if a["advice"] == kind and a["change"].startswith(text))
     gain = statistics.median(rate[setting, r] / rate[sys.argv[3], r] for r in rounds) - 1
     low, high = a["gain_low_frac"], a["gain_high_frac"]

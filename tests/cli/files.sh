@@ -41,7 +41,7 @@ answer b predict -w "$SCRATCH/checkpoint" $fast
 same 'the folder of a checkpoint' iteration_s
 for command in 'explain -f pytorch-fsdp' 'search --global-batch 64 --top 1' 'advise' 'report -o page.html' 'plot memory -o page.svg'; do
     # shellcheck disable=SC2086
-    (cd "$SCRATCH" && "$DLMODEL" $command -w checkpoint -s 4x8xa100_sxm4_80 > command.out 2> err < /dev/null)
+    (cd "$SCRATCH" && "$DLMODEL" -v $command -w checkpoint -s 4x8xa100_sxm4_80 > command.out 2> err < /dev/null)
     status=$?
     check "${command%% *} takes a folder by its name" 0 'read as config'
 done
@@ -104,8 +104,8 @@ same 'the command that import prints' iteration_s
 run predict --plan $plan -s dgx-a100-80 --micro-batch 1 --gpus 32
 check 'the command line wins' 0 '--micro-batch 1 of the command line replaces --micro-batch 2'
 has 'its devices' ' 32 '
-run predict --plan tests/fixtures/runs/megatron_offload.bash -s dgx-h100
-check 'what is not modelled' 0 'not modelled, though it changes the prediction: optimizer_cpu_offload'
+run predict --plan tests/fixtures/runs/megatron_quoted_pair.bash -s dgx-h100
+check 'what is not modelled' 0 'not modelled, though it changes the prediction: fp8_param_gather'
 run predict --plan tests/fixtures/runs/titan_flavor_qwen3.toml -s dgx-h100
 check 'the number of devices is required' 3 'how many are there\? Give --gpus N'
 for more in '-n 8' '--gpus 64' '-n 16 -g 4'; do

@@ -134,5 +134,5 @@ has 'decisions' '"regret_pct": '
 run schema runs --template
 check 'a template of runs' 0
 has 'with every plan option' ',zero_group,.*,virtual_stages'
-run schema system --template
-check 'only of runs' 2 'schema runs'
+run schema device --template
+check 'not of everything' 2 'schema runs'

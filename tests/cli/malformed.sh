@@ -423,7 +423,7 @@ cell '"1,5"' throughput samples/s
 check 'a decimal comma' 3 'value: expected a number, got "1,5" \(a decimal point'
 cell 1300 throughput samples/s
 check 'a unit that is known' 0
-has 'it is predicted' '^Over 1 row'
+has 'it is predicted' '\(1 row\)'
 cell 1300 throughput images/hour
 check 'a unit that is not known' 1 'no row could be predicted'
 has 'it is said' 'unit "images/hour" of throughput: expected samples/s'

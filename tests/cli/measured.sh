@@ -53,7 +53,7 @@ has 'the rate of one device' 'device \(line 6\) left out: .* its value looks lik
 
 # Runs of the answer, in words.
 run predict -s iris-v100 -w resnet50 -f pytorch-ddp -n 8 -b 64 -p mixed --measured "$SCRATCH/bad.csv"
-has 'the answer says how many runs corrected it' 'an iteration takes .* to .*, corrected by 4 measured runs\.'
+has 'the answer says how many runs corrected it' 'prediction interval .* to .*, corrected by 4 measured runs\)\.'
 
 # Sources that no constant was fitted to: with more runs given the others are predicted better, and
 # however many are given, at least 80 % of the others lie in their intervals.

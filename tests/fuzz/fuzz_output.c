@@ -62,12 +62,16 @@ static const json_t *member(const json_t *row, const char *key) {
     return json_object_get(json_object_get(row, "memory"), dot + 1);
 }
 
-/* A number of the text, which shows a few digits of value / scale. */
+/* A number of the text, which shows a few digits of value / scale, thousands separated. */
 static void judge_shown(const char *shown, const struct dl_column *c, double value) {
-    char *end;
-    const double number = strtod(shown, &end), scale = c->scale != 0 ? c->scale : 1;
+    char plain[64], *to = plain, *end;
+    demand(strlen(shown) < sizeof plain);
+    for (const char *from = shown; *from != 0; from++)
+        if (*from != ',') *to++ = *from;
+    *to = 0;
+    const double number = strtod(plain, &end), scale = c->scale != 0 ? c->scale : 1;
     const double digits = c->digits != 0 ? c->digits : 3;
-    demand(end != shown && *end == 0);
+    demand(end != plain && *end == 0);
     demand(fabs(number - value / scale) <=
            0.51 * pow(10, 1 - digits) * fabs(value / scale) + 1e-300);
 }

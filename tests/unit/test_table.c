@@ -45,10 +45,10 @@ static void test_text(void **state) {
 
     (void)state;
     fill(&table, &arena);
-    assert_string_equal(dl_table_text(&table), " nodes   iter  memory  limit           fits\n"
-                                               "         [ms]   [GiB]\n"
-                                               "     1   12.3    2.00  compute, \"all\"  yes\n"
-                                               "  1024  12346       -  -               no\n");
+    assert_string_equal(dl_table_text(&table), " nodes    iter  memory  limit           fits\n"
+                                               "          [ms]   [GiB]\n"
+                                               "     1    12.3    2.00  compute, \"all\"  yes\n"
+                                               "  1024  12,346       -  -               no\n");
     dl_arena_free(&arena);
 }
 
@@ -74,6 +74,17 @@ static void test_csv(void **state) {
 
 /* A number of d digits without an exponent, read again, is the value rounded to d digits, or to a
  * whole number where it has more; as many digits stand behind the point as that takes. */
+/* Puts commas between thousands from 10,000 on. */
+static void separate(const char *plain, char *out) {
+    const size_t sign = plain[0] == '-', whole = strcspn(plain + sign, ".");
+    for (size_t i = 0; plain[i] != 0; i++) {
+        const size_t left = sign + whole - i; /* digits of the whole part from here on */
+        if (whole > 4 && i > sign && i < sign + whole && left % 3 == 0) *out++ = ',';
+        *out++ = plain[i];
+    }
+    *out = 0;
+}
+
 static void test_all_digits(void **state) {
     struct dl_arena arena = {0};
     (void)state;
@@ -88,17 +99,18 @@ static void test_all_digits(void **state) {
                                            9.4999, 9.9951, 9.9999999};
             for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
                 const double value = heads[h] * pow(10, exponent);
-                char rounded[64], expected[64];
+                char rounded[64], plain[64], expected[96];
                 dl_table_row(&table)[0].number = value;
                 const char *text = dl_table_cell_text(&table, row_count++, 0, &arena);
                 snprintf(rounded, sizeof rounded, "%.*e", d - 1, value);
                 const int power = atoi(strchr(rounded, 'e') + 1),
                           behind = d - 1 - power > 0 ? d - 1 - power : 0;
-                snprintf(expected, sizeof expected, "%.*f", behind, value);
+                snprintf(plain, sizeof plain, "%.*f", behind, value);
+                separate(plain, expected);
                 assert_string_equal(text, expected);
                 const char *point = strchr(text, '.');
                 assert_int_equal(point != NULL ? strlen(point + 1) : 0, behind);
-                check_close(strtod(text, NULL), behind > 0 ? strtod(rounded, NULL) : rint(value),
+                check_close(strtod(plain, NULL), behind > 0 ? strtod(rounded, NULL) : rint(value),
                             1e-15);
             }
         }
@@ -189,10 +201,10 @@ static void test_widths(void **state) {
     row[4].integer = 125;
     row = dl_table_row(&table);
     row[1].integer = 1234567890;
-    assert_string_equal(dl_table_text(&table), "           a     heading  c        e\n"
-                                               " [samples/s]         [s]\n"
-                                               "         -12           3  x??y    12\n"
-                                               "           -  1234567890  -        -\n");
+    assert_string_equal(dl_table_text(&table), "           a        heading  c        e\n"
+                                               " [samples/s]            [s]\n"
+                                               "         -12              3  x??y    12\n"
+                                               "           -  1,234,567,890  -        -\n");
     dl_table_init(&table, &arena, blank, 1);
     assert_string_equal(dl_table_text(&table), "\n");
     dl_table_row(&table)->string = "";
