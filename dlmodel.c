@@ -169,7 +169,8 @@ static void write_note(const struct dl_context *context, const char *format, ...
         fprintf(stderr, "%s\n", text);
 }
 
-/* 0: the plan may not run, or is not all of its file; 1: the answer may be wrong; 2: what it assumes or leaves out. */
+/* 0: the plan may not run, or is not all of its file; 1: the answer may be wrong; 2: what it
+ * assumes or leaves out. */
 static int rank_of_note(const char *text) {
     static const char *const grave[] = {"does not fit", "out of memory", "memory is tight",
                                         "not modelled"};
