@@ -375,6 +375,10 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     dl_arena_reserve(context->arena, PREDICTION_BYTES);
     dl_workload_files_allow(&workload_files, context);
     DL_TRY(dl_plan_file_apply(context, command, &after, err));
+    const char *format = dl_option_text(&after, "format");
+    if (format != NULL && strcmp(format, "latex") == 0 && !command->latex)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--format latex: for predict, search, compare, match and advise");
     hold_notes = command->few_notes;
     return command->run(context, &after, err);
 }

@@ -375,5 +375,6 @@ const struct dl_command dl_cmd_compare = {
     .options = option_tables,
     .exit_notes = "1 when no row could be predicted, or the mean absolute error, macro-averaged "
                   "over sources, exceeds --max-error",
+    .latex = true,
     .run = run,
 };

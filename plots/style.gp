@@ -1,6 +1,6 @@
 # style.gp - what all figures share: terminal, fonts, colours, line types. Loaded before the figure's own script.
 #
-# Set by the program (gnuplot -e): data (name of the data block), format (png, svg, pdf or terminal), columns and lines (size of
+# Set by the program (gnuplot -e): data (name of the data block), format (png, svg, pdf, eps or terminal), columns and lines (size of
 # the text terminal), wide and high (of png and svg, in pixels), color (1: colours in the text terminal), title, subtitle, groups (how many), labels and notes (arrays of
 # their names and of second lines under them).
 # Colours: Okabe and Ito, safe for colour-blind readers; line types and point shapes distinguish groups in grey.
@@ -13,6 +13,7 @@ set datafile missing 'NaN'
 text = format eq 'terminal'
 if (format eq 'png') { set terminal pngcairo size 2*wide,2*high font 'sans,13' fontscale 2 pointscale 2 noenhanced linewidth 3 }
 if (format eq 'svg') { set terminal svg size wide,high font 'sans-serif,15' noenhanced background 'white' linewidth 1.5 }
+if (format eq 'eps') { set terminal epscairo size 24cm,16cm font 'sans,14' noenhanced linewidth 1.5 }
 if (format eq 'pdf') { set terminal pdfcairo size 24cm,16cm font 'sans,14' noenhanced linewidth 1.5 }
 if (text && color) { set terminal dumb size columns,lines noenhanced ansi }
 if (text && !color) { set terminal dumb size columns,lines noenhanced mono }

@@ -15,10 +15,13 @@
 
 const char dl_version_text[] = "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT ")";
 
-static const char *const format_names[] = {"table", "csv", "json", NULL};
+static const char *const format_names[] = {"table", "csv", "json", "latex", NULL};
 
 const struct dl_option dl_output_options[] = {
-    {"format", 0, "table|csv|json", "Output", "format of the result; default table", NULL},
+    {"format", 0, "table|csv|json|latex", "Output",
+     "format of the result; default table; latex: the table of predict, search, compare, match and "
+     "advise as a tabular",
+     NULL},
     {"json", 0, NULL, "Output", "same as --format json", NULL},
     {"csv", 0, NULL, "Output", "same as --format csv", NULL},
     {"output", 'o', "FILE", "Output",

@@ -62,6 +62,7 @@ struct dl_command {
     /* values of its first argument, for completion: "scaling efficiency"; NULL: a file, or none */
     const char *words;
     const char *exit_notes; /* meaning of exit status 1; NULL: the common one */
+    bool latex;             /* its table can be printed for LaTeX */
     bool few_notes;         /* of more than three notes the program shows the first, and -v all */
     /* Returns DL_OK, or the code with *err filled. */
     enum dl_code (*run)(struct dl_context *context, const struct dl_options *options,

@@ -306,6 +306,7 @@ void dl_table_json(const struct dl_table *table, struct dl_json_writer *writer) 
 const char *dl_table_render(const struct dl_table *table, enum dl_format format) {
     if (format == DL_FORMAT_TEXT) return dl_table_text(table);
     if (format == DL_FORMAT_CSV) return dl_table_csv(table);
+    if (format == DL_FORMAT_LATEX) return dl_table_latex(table);
     struct dl_json_writer w;
     dl_jw_init(&w, table->arena, false);
     dl_jw_array(&w, NULL);

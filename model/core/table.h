@@ -11,7 +11,7 @@
 #include "model/core/arena.h"
 #include "model/core/json.h"
 
-enum dl_format { DL_FORMAT_TEXT, DL_FORMAT_CSV, DL_FORMAT_JSON };
+enum dl_format { DL_FORMAT_TEXT, DL_FORMAT_CSV, DL_FORMAT_JSON, DL_FORMAT_LATEX };
 enum dl_column_type { DL_COLUMN_STRING, DL_COLUMN_NUMBER, DL_COLUMN_INTEGER, DL_COLUMN_BOOL };
 
 struct dl_column {
@@ -43,6 +43,8 @@ void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct 
 union dl_cell *dl_table_row(struct dl_table *table);
 char *dl_table_text(const struct dl_table *table); /* for people */
 char *dl_table_csv(const struct dl_table *table);
+/* A tabular of LaTeX with the columns of text; package booktabs. */
+const char *dl_table_latex(const struct dl_table *table);
 /* The same in parts, for more rows than memory holds: `head` with the first one. */
 char *dl_table_csv_part(const struct dl_table *table, bool head);
 /* Text in parts needs the widths of all rows before the first part. {0} is a valid start. */
@@ -55,7 +57,7 @@ void dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
                       struct dl_table_layout *layout);
 char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layout *layout,
                          bool head);
-/* As text, CSV, or a JSON document: the array of its rows. */
+/* As text, CSV, LaTeX, or a JSON document: the array of its rows. */
 const char *dl_table_render(const struct dl_table *table, enum dl_format format);
 /* The text of a cell in dl_table_text(), in the arena. */
 const char *dl_table_cell_text(const struct dl_table *table, int row, int column,

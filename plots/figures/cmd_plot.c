@@ -27,7 +27,7 @@ static const struct dl_option plot_options[] = {
      DL_TEXT(ASKED(title))},
     {"csv", 0, NULL, "Output", "print the numbers of the figure instead; needs no gnuplot",
      DL_FLAG(ASKED(numbers))},
-    {"format", 0, "png|svg|pdf|terminal", "Output",
+    {"format", 0, "png|svg|pdf|eps|terminal", "Output",
      "format of the figure; default: by the extension of FILE, terminal without -o",
      DL_CHOICE(ASKED(format), .choices = dl_plot_formats, DL_GIVEN(ASKED(format_given)))},
     {"output", 'o', "FILE", "Output",
@@ -190,9 +190,9 @@ static enum dl_code choose_pictures(struct dl_arena *arena, const struct asked *
     }
     const int named = format_of(extension);
     if (named < 0 && !asked->format_given)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--output: expected .png, .svg, .pdf, .txt or no extension, got \"%s\"",
-                       path);
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--output: expected .png, .svg, .pdf, .eps, .txt or no extension, got \"%s\"", path);
     if (named >= 0 && asked->format_given && named != asked->format)
         return dl_fail(err, DL_ERR_USAGE, "--format %s contradicts the name \"%s\"",
                        dl_plot_formats[asked->format], path);

@@ -234,7 +234,7 @@ const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, boo
 /* At most `most` bytes of a text that may hold anything, safe for a terminal; never NULL. */
 const char *dl_plot_label(struct dl_arena *arena, const char *text, size_t most);
 
-enum dl_plot_format { DL_PLOT_PNG, DL_PLOT_SVG, DL_PLOT_PDF, DL_PLOT_TERMINAL };
+enum dl_plot_format { DL_PLOT_PNG, DL_PLOT_SVG, DL_PLOT_PDF, DL_PLOT_EPS, DL_PLOT_TERMINAL };
 extern const char *const dl_plot_formats[]; /* "png", "svg", "pdf", "terminal", NULL */
 
 /* The picture as bytes in the arena. DL_ERR_SYSTEM when gnuplot or its script is missing, or

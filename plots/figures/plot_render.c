@@ -22,7 +22,7 @@
 
 extern char **environ;
 
-const char *const dl_plot_formats[] = {"png", "svg", "pdf", "terminal", NULL};
+const char *const dl_plot_formats[] = {"png", "svg", "pdf", "eps", "terminal", NULL};
 
 /* Text quoted for gnuplot, between `mark`s: a mark inside is doubled (gnuplot's single quotes)
  * or replaced (its data files know no escape); control characters and broken UTF-8 become '?'. */
@@ -226,8 +226,10 @@ static bool wait_for(pid_t child, int *status_out) {
 /* Whether these are the first bytes of such a file: what else gnuplot may have printed is no
  * figure. */
 static bool is_figure(enum dl_plot_format format, const char *bytes, size_t length) {
-    static const char *const starts[] = {
-        [DL_PLOT_PNG] = "\x89PNG\r\n", [DL_PLOT_SVG] = "<?xml", [DL_PLOT_PDF] = "%PDF-"};
+    static const char *const starts[] = {[DL_PLOT_PNG] = "\x89PNG\r\n",
+                                         [DL_PLOT_SVG] = "<?xml",
+                                         [DL_PLOT_PDF] = "%PDF-",
+                                         [DL_PLOT_EPS] = "%!PS-Adobe"};
     if (format == DL_PLOT_TERMINAL) return length > 0;
     const size_t start = strlen(starts[format]);
     return length > start && memcmp(bytes, starts[format], start) == 0;

@@ -81,6 +81,7 @@ const struct dl_command dl_cmd_advise = {
         "time, and prints the settings and the command that predicts them together.",
     .examples = examples,
     .options = tables,
+    .latex = true,
     .few_notes = true,
     .common = DL_COMMON_INPUTS "objective allow rewrite json help",
     .instead = "For the best split, batch and schedule of a transformer use search; advise tries "

@@ -172,6 +172,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     fill(m, context->arena, &table);
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
     if (format == DL_FORMAT_TEXT) return print_text(m, context, options, &table, err);
+    if (format == DL_FORMAT_LATEX) {
+        dl_list_table(&table, context->arena, DL_LIST(best_columns), 0);
+        fill_best(m, context->arena, &table);
+        return context->output(options, dl_table_latex(&table), err);
+    }
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-match");
     dl_jw_array(&w, "results");
@@ -199,6 +204,7 @@ const struct dl_command dl_cmd_match = {
     .common = "systems workloads " DL_COMMON_INPUTS "price long json help",
     .instead = "For one machine use predict.",
     .exit_notes = "1 when no combination can run",
+    .latex = true,
     .few_notes = true,
     .run = run,
 };

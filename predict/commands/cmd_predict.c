@@ -252,8 +252,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     if (every_row)
         rows_text(context, results, false, &rows);
     else
-        rows =
-            matrix ? dl_predicted_matrix(context, results) : dl_predicted_brief(context, results);
+        rows = matrix ? dl_predicted_matrix(context, results)
+                      : dl_predicted_brief(context, results, DL_FORMAT_TEXT);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     DL_TRY(dl_gains_find(&shown, inputs->memo, context->arena, &gains, err));
     dl_text_add(&text, dl_recommend_text(context->arena, results));
@@ -345,6 +345,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         DL_TRY(print_export(context, options, &inputs, &results, asked.export, err));
     else if (format == DL_FORMAT_JSON)
         DL_TRY(print_json(context, options, &inputs, &results, err));
+    else if (format == DL_FORMAT_LATEX)
+        DL_TRY(context->output(options, dl_predicted_brief(context, &results, format), err));
     else if (format == DL_FORMAT_CSV)
         DL_TRY(print_csv(context, options, &results, err));
     else
@@ -382,6 +384,7 @@ const struct dl_command dl_cmd_predict = {
         "of machines match, for every term of one row explain, for many small trainings campaign.",
     .exit_notes = "1 when no plan fits in memory, 4 with --strict when a result "
                   "is extrapolated",
+    .latex = true,
     .few_notes = true,
     .run = run,
 };

@@ -401,7 +401,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_searched *rows, *front;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
-    asked.text = format == DL_FORMAT_TEXT;
+    asked.text = format == DL_FORMAT_TEXT || format == DL_FORMAT_LATEX;
     if (asked.sweep != NULL)
         return dl_search_sweep(context, options, &dl_cmd_search, asked.sweep, err);
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
@@ -468,6 +468,7 @@ const struct dl_command dl_cmd_search = {
         DL_COMMON_INPUTS "objective max-devices memory deadline top epochs tokens price json help",
     .instead = "For a plan that you know use predict, for settings other than the plan advise.",
     .exit_notes = "1 when no plan fits in memory or meets the deadline",
+    .latex = true,
     .few_notes = true,
     .run = run,
 };

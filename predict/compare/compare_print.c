@@ -345,11 +345,13 @@ static enum dl_code print(struct printer *p, const struct dl_error_summary *list
                           struct dl_err *err) {
     struct dl_table summary;
     dl_compare_summary_init(&summary, p->context->arena);
-    fill_summary(&summary, list, count, p->format == DL_FORMAT_TEXT);
+    fill_summary(&summary, list, count,
+                 p->format == DL_FORMAT_TEXT || p->format == DL_FORMAT_LATEX);
     if (p->format == DL_FORMAT_JSON) return print_json(p, &summary, decisions, err);
     if (p->format == DL_FORMAT_CSV && dl_option_given(p->options, "rows"))
         return print_rows(p, CSV, "", err);
-    if (p->format == DL_FORMAT_CSV) return put(p, dl_table_csv(&summary), true, err);
+    if (p->format == DL_FORMAT_CSV || p->format == DL_FORMAT_LATEX)
+        return put(p, dl_table_render(&summary, p->format), true, err);
     if (!dl_option_given(p->options, "markdown")) return print_text(p, &summary, end, err);
     return print_rows(
         p, MARKDOWN,

@@ -135,7 +135,8 @@ static void add_combination(struct dl_text *text, const struct dl_advise_report 
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_advise_report *r, struct dl_err *err) {
+                               const struct dl_advise_report *r, enum dl_format format,
+                               struct dl_err *err) {
     struct dl_table table;
     struct dl_text text = {.arena = context->arena};
     int less = 0, impossible = 0;
@@ -150,6 +151,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
         else
             add_row(&table, a);
     }
+    if (format == DL_FORMAT_LATEX) return context->output(options, dl_table_latex(&table), err);
     const struct dl_prediction *p = &r->base.prediction;
     dl_text_printf(&text, "%s with %s on %s: %.4g ms, %.4g samples/s%s, bottleneck %s\n\n",
                    r->inputs->workload->name, r->framework->name, r->inputs->system->name,
@@ -169,5 +171,5 @@ enum dl_code dl_advise_print(struct dl_context *context, const struct dl_options
                              struct dl_err *err) {
     if (format == DL_FORMAT_JSON) return print_json(context, options, report, err);
     return format == DL_FORMAT_CSV ? print_csv(context, options, report, err)
-                                   : print_text(context, options, report, err);
+                                   : print_text(context, options, report, format, err);
 }

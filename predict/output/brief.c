@@ -39,6 +39,7 @@ static const struct dl_list_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 struct brief {
+    enum dl_format format;
     const struct dl_predicted *p;
     struct dl_arena *arena;
     const struct dl_predicted_row **rows;
@@ -122,7 +123,7 @@ static const char *table_text(const struct brief *b) {
             c->heading = "devices";
     }
     for (int i = 0; i < b->count; i++) add(b, &table, b->rows[i]);
-    return dl_table_text(&table);
+    return dl_table_render(&table, b->format);
 }
 
 static size_t width_of(const char *text) {
@@ -209,10 +210,12 @@ static void sort(struct brief *b) {
     }
 }
 
-const char *dl_predicted_brief(struct dl_context *context, const struct dl_predicted *p) {
+const char *dl_predicted_brief(struct dl_context *context, const struct dl_predicted *p,
+                               enum dl_format format) {
     struct dl_arena *arena = context->arena;
     const struct dl_run_length *length = &p->inputs->length;
-    struct brief b = {.p = p,
+    struct brief b = {.format = format,
+                      .p = p,
                       .arena = arena,
                       .rows = dl_arena_alloc(arena, (size_t)p->count, sizeof(void *)),
                       .show = SCALING,
@@ -231,6 +234,7 @@ const char *dl_predicted_brief(struct dl_context *context, const struct dl_predi
         if (!p->every_strategy && dl_rows_is_chosen(&b.rows[i]->plan)) b.show |= PLAN;
     }
     b.in_s = least_s >= 1;
+    if (format == DL_FORMAT_LATEX) return table_text(&b);
     const char *text = narrow_text(&b);
     return dl_arena_printf(arena, "%s%s", text, others);
 }

@@ -6,7 +6,8 @@
 
 /* A row for each framework or number of nodes. Of several frameworks: without the bound, plans that
  * do not fit where another does, and frameworks that behave exactly like one shown, which the line
- * after the table names. */
-const char *dl_predicted_brief(struct dl_context *context, const struct dl_predicted *p);
+ * after the table names. DL_FORMAT_LATEX: the table alone. */
+const char *dl_predicted_brief(struct dl_context *context, const struct dl_predicted *p,
+                               enum dl_format format);
 
 #endif

@@ -87,7 +87,8 @@ enum dl_code dl_heterogeneous_put(struct dl_context *context,
     const struct dl_options *options = request->options;
     const enum dl_format format = request->format;
     struct dl_json_writer w;
-    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(table), err);
+    if (format == DL_FORMAT_CSV || format == DL_FORMAT_LATEX)
+        return context->output(options, dl_table_render(table, format), err);
     if (format == DL_FORMAT_TEXT)
         return context->output(
             options, dl_arena_printf(context->arena, "%s\n%s\n", dl_table_text(table), sentence),

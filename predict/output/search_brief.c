@@ -93,7 +93,7 @@ static void add(const struct dl_search_report *report, const struct dl_searched 
 }
 
 static const char *table_text(struct dl_arena *arena, const struct dl_search_report *report,
-                              int *shown) {
+                              enum dl_format format, int *shown) {
     enum { MOST = 10 };
     const bool in_ms = report->rows[0].prediction->iteration_s < 1;
     const struct dl_inputs *in = report->inputs;
@@ -122,7 +122,7 @@ static const char *table_text(struct dl_arena *arena, const struct dl_search_rep
         if (is_first(report, i)) add(report, &report->rows[i], in_ms, &table);
     }
     *shown = table.row_count;
-    return dl_table_text(&table);
+    return dl_table_render(&table, format);
 }
 
 /* "Why not: tp 8: 9 % slower; tp 2: out of memory." */
@@ -163,13 +163,18 @@ static void add_changes(struct dl_text *text, const struct dl_search_report *rep
     }
 }
 
+const char *dl_search_latex(struct dl_arena *arena, const struct dl_search_report *report) {
+    int shown;
+    return table_text(arena, report, DL_FORMAT_LATEX, &shown);
+}
+
 const char *dl_search_brief(struct dl_arena *arena, const struct dl_search_report *report) {
     const struct dl_searched *best = &report->rows[0];
     const struct dl_prediction *p = best->prediction;
     const struct dl_inputs *in = report->inputs;
     struct dl_text text = {.arena = arena};
     int shown;
-    const char *table = table_text(arena, report, &shown);
+    const char *table = table_text(arena, report, DL_FORMAT_TEXT, &shown);
     dl_text_printf(&text,
                    "Best plan: %s%s%s: %s per iteration (80 %% prediction interval %s), %s GiB of "
                    "%s. Bottleneck: %s.\n\n",

@@ -296,6 +296,8 @@ enum dl_code dl_search_print(struct dl_context *context, const struct dl_options
                              const struct dl_search_report *report, enum dl_format format,
                              struct dl_err *err) {
     if (format == DL_FORMAT_JSON) return print_json(context, options, report, err);
+    if (format == DL_FORMAT_LATEX)
+        return context->output(options, dl_search_latex(context->arena, report), err);
     struct dl_table table, front;
     const bool csv = format == DL_FORMAT_CSV, in_ms = is_short(report);
     const struct dl_run_length *length = &report->inputs->length;

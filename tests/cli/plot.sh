@@ -223,6 +223,8 @@ magic 'SVG' "$work/both.svg" 3c3f786d6c
 run plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1,4 -o "$work/parts.pdf"
 check 'breakdown as PDF' 0
 magic 'PDF' "$work/parts.pdf" 25504446
+run plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1,4 -o "$work/parts.eps"
+magic 'EPS' "$work/parts.eps" 2521
 run plot roofline --system iris-v100 --workload resnet50 --framework pytorch-ddp --nodes 1 -o "$work/roofline.png"
 magic 'PNG of a roofline' "$work/roofline.png" 89504e470d0a1a0a
 run plot kernels data/kernels/deepbench_gemm.csv --where device=V100 -o "$work/kernels.svg"
