@@ -32,11 +32,11 @@ best() {
         }
         END { print most " nodes: " (line == "" ? "nothing fits" : line) }' "$1"
 }
-# errors FILE: one line a source, from the summary as CSV; counted from the end, as a source's name may hold commas
+# errors FILE: one line a source (errors of the time), from the summary as CSV; counted from the end, as a source's name may hold commas
 errors() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = NF - i; next }
         { name = $1; for (i = 2; i <= NF - at["by"] - 1; i++) name = name "," $i
-          kind = $(NF - at["by"]); rows = $(NF - at["rows"]); error = $(NF - at["mape_pct"]); gsub(/"/, "", name) }
+          kind = $(NF - at["by"]); rows = $(NF - at["rows"]); error = $(NF - at["time_mape_pct"]); gsub(/"/, "", name) }
         kind == "source" && rows > 0 { printf "   %-50s %4d rows, mean error %3.0f %%\n", name, rows, error }
         name == "all" { printf "   %-50s %4d rows, mean error %3.0f %%\n", "all", rows, error }
         name == "all-by-source" { printf "   %-50s %10s mean error %3.0f %%\n", "macro-average over sources", "", error }' "$1"
