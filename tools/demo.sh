@@ -74,7 +74,7 @@ printf ' - This machine attains %s GFLOP/s in fp32 and reads and writes memory a
     "$(number peak_flop_per_s "$profile" 1e9)" "$(number memory_bandwidth_bytes_per_s "$profile" 1e9)"
 printf ' - ResNet-50 on nodes like this one (with an assumed network): the fastest framework on %s.\n' "$(best "$out/predict-local.csv")"
 printf ' - ResNet-50 on iris-v100: the fastest framework on %s.\n' "$(best "$out/predict-iris-v100.csv")"
-printf ' - Predictions beside published runs, by source (absolute error of the predicted throughput or time):\n'
+printf ' - Published runs that constants were fitted to, by source (in-sample error of the time, absolute):\n'
 errors "$out/errors.csv"
 printf '\nProfile of this machine: %s\nPictures and tables:\n' "$profile"
 for file in "$out"/*; do printf '   %s\n' "$file"; done
