@@ -5,6 +5,7 @@ sh tools/accuracy.sh "$DLMODEL" check
 sh tools/cpu_accuracy.sh "$DLMODEL" check
 sh tools/memory.sh "$DLMODEL" check
 sh tools/known.sh "$DLMODEL" check
+sh tools/chosen.sh "$DLMODEL" check
 sh tools/learning.sh "$DLMODEL" check
 sh tools/samples.sh "$DLMODEL" check
 sh tools/formulas.sh check
