@@ -12,5 +12,5 @@ export DLMODEL_LOCAL=/dev/null/local.json # no profile of this machine
         def shown: if . == null then "-" else . * 100 | round / 100 end;
         .decisions | map(. + {source: (.group | capture("\\((?<s>[^()]*(\\([^()]*\\))?[^()]*)\\)$").s)})
         | group_by(.source, .kind) | map(max_by(.alternatives)) | sort_by(-.alternatives, .source) | .[:10][]
-        | "| \(.kind) | \(.group) | \(.alternatives) | \(if .distinguished then "distinguished" else "cannot be told apart" end) | \(.regret_pct * 10 | round / 10) % | \(.rank_correlation | shown) |"'
+        | "| \(.kind) | \(.group | sub("gpt:layers=(?<l>[0-9]+),hidden=(?<h>[0-9]+)[^ ]*"; "GPT of \(.l) layers, hidden size \(.h)")) | \(.alternatives) | \(if .distinguished then "distinguished" else "indistinguishable" end) | \(.regret_pct * 10 | round / 10) % | \(.rank_correlation | shown) |"'
 } | block docs/accuracy_tables.md chosen
