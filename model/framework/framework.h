@@ -43,7 +43,7 @@ struct dl_sync_policy {
     double gradient_bytes;               /* width of a synchronized gradient element in fp32 */
     double mixed_gradient_bytes;         /* the same in mixed precision */
     double collective_launch_s;          /* host time of one collective */
-    double check_peer_s;                 /* and of its checks, for each rank of the group */
+    double check_peer_s;                 /* and of its checks, for each other rank of the group */
     double gradient_launches_per_tensor; /* host launches per synchronized gradient tensor */
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
     bool overlaps_backward; /* synchronization may start before backward ends */

@@ -79,8 +79,8 @@ function show(s, rows, row) {
   shown = { state: s, rows, row };
   $('sentence').textContent = sentenceOf(s, row) + comparison(s, row);
   $('brief').textContent = row.fits ? `${digits(rate(row), 4)} ${unitOf(row)} · ${seconds(row.iteration_s)} (${between(row.iteration_low_s, row.iteration_high_s)})` : `Does not fit: ${gib(row.memory.total_bytes)} of ${gib(row.memory.capacity_bytes)}`;
-  const facts = KEY.map(([n, f]) => [n, f(row)]).filter(([, v]) => v && v !== '–');
-  $('key').replaceChildren(...facts.map(([n, v]) => make('div', {}, make('dt', {}, n), make('dd', {}, v))));
+  const facts = KEY.filter(([, f]) => f(row) && f(row) !== '–');
+  $('key').replaceChildren(...facts.map(([n, f, note]) => make('div', {}, make('dt', {}, n), make('dd', {}, f(row)), make('dd', { class: 'small' }, note(row)))));
   $('warnings').replaceChildren(...row.warnings.map((w) => make('li', {}, w)));
   drawScaling(s, rows, kept?.rows, measuredPoints(s, row));
   const both = (bar) => [bar(kept ? 'now' : 'this set-up', row), ...(kept ? [bar('pinned', kept.row)] : [])];
@@ -90,10 +90,14 @@ function show(s, rows, row) {
   showNumbers(s, row);
   $('forget').hidden = !kept;
 }
-const speed = (f) => (r) => (r.fits ? f(r) : 'does not fit');
-const KEY = [['Throughput', speed((r) => `${digits(rate(r), 4)} ${unitOf(r)}`)], ['Iteration', speed((r) => `${seconds(r.iteration_s)} (${between(r.iteration_low_s, r.iteration_high_s)})`)],
-  ['Efficiency', (r) => percent(r.scaling_efficiency)], ['Memory', (r) => `${digits(r.memory.total_bytes / 2 ** 30)} of ${gib(r.memory.capacity_bytes)}`], ['Bottleneck', speed((r) => `${r.bottleneck}, ${percent(r.bottleneck_share)}`)],
-  ['Training', (r) => (known(r.run_s) ? seconds(r.run_s) + (known(r.cost) ? `, ${digits(r.cost, 4)} ${r.currency || ''}` : '') : null)]];
+const speed = (f) => (r) => (r.fits ? f(r) : '–');
+// name, the value, what stands small below it
+const KEY = [['Throughput', (r) => r.fits && `${digits(rate(r), 4)} ${unitOf(r)}`, (r) => `${digits(rate(r) / r.devices)} per GPU`],
+  ['Iteration', (r) => r.fits && seconds(r.iteration_s), (r) => between(r.iteration_low_s, r.iteration_high_s)],
+  ['Efficiency', (r) => r.fits && percent(r.scaling_efficiency), (r) => `on ${plural(r.nodes, 'node')}`],
+  ['Memory of a GPU', (r) => gib(r.memory.total_bytes), (r) => `of ${gib(r.memory.capacity_bytes)}`],
+  ['Bottleneck', (r) => r.fits && r.bottleneck, (r) => `${percent(r.bottleneck_share)} of the time`],
+  ['Training', (r) => known(r.run_s) && seconds(r.run_s), (r) => (known(r.cost) ? `${digits(r.cost, 4)} ${r.currency || ''}` : `${digits(r.gpu_hours)} GPU-hours`)]];
 const epochEnergy = (r) => (known(r.iteration_energy_j) && known(r.epoch_s) ? r.iteration_energy_j * r.epoch_s / r.iteration_s : null);
 // name, text, the number that a comparison is of
 const NUMBERS = [['iteration', speed((r) => `${seconds(r.iteration_s)} (${between(r.iteration_low_s, r.iteration_high_s)})`), (r) => (r.fits ? r.iteration_s : null)], ['samples/s', (r) => digits(r.throughput_samples_per_s, 4), (r) => r.throughput_samples_per_s],

@@ -44,7 +44,7 @@ const rateLow = (r) => rate(r) * r.iteration_s / r.iteration_high_s, rateHigh = 
 
 // Throughput of one GPU over the nodes: a flat line scales, a falling one does not. Rows that do not fit have no speed: a cross on the axis.
 function drawScaling(s, rows, before, points) {
-  const id = 'f-scaling', fit = rows.filter((r) => r.fits), out = rows.filter((r) => !r.fits), old = (before || []).filter((r) => r.fits);
+  const id = 'f-scaling', fit = rows.filter((r) => r.fits), out = rows.filter((r) => !r.fits), unit = unitOf(fit[0] || rows[0]), old = (before || []).filter((r) => r.fits);
   room(id);
   const svg = draw('svg', { viewBox: `0 0 ${W} ${H}` }), left = 60, right = 16, top = 24, bottom = 62;
   const each = (r) => rate(r) / r.devices, low = (r) => rateLow(r) / r.devices, high = (r) => rateHigh(r) / r.devices;
@@ -60,7 +60,7 @@ function drawScaling(s, rows, before, points) {
     free = x(n) + wide / 2 + 4;
   }
   svg.append(words((left + W - right) / 2, H - bottom + 36, 'nodes', { 'text-anchor': 'middle', class: 'soft' }));
-  svg.append(words(left, 14, `${unitOf(rows[0])} and GPU`, { class: 'soft' }));
+  svg.append(words(left, 14, unit + ' per GPU', { class: 'soft' }));
   svg.append(draw('polygon', { class: 'band', points: [...fit.map((r) => `${x(r.nodes)},${y(high(r))}`), ...[...fit].reverse().map((r) => `${x(r.nodes)},${y(low(r))}`)].join(' ') }));
   // a line does not cross a node count that does not fit
   const line = (all, css) => {
@@ -68,11 +68,11 @@ function drawScaling(s, rows, before, points) {
   };
   line(before || [], 'l2 dashed');
   line(rows, 'l1');
-  const about = (r) => `${plural(r.nodes, 'node')}: ${digits(each(r))} ${unitOf(r)} and GPU (${digits(low(r))} to ${digits(high(r))}), efficiency ${percent(r.scaling_efficiency)}`;
+  const about = (r) => `${plural(r.nodes, 'node')}: ${digits(each(r))} ${unit} per GPU (${digits(low(r))} to ${digits(high(r))}), efficiency ${percent(r.scaling_efficiency)}`;
   for (const r of old) svg.append(titled(draw('circle', { class: 's2', cx: x(r.nodes), cy: y(each(r)), r: 3 }), 'pinned, ' + about(r)));
   for (const r of fit) svg.append(titled(draw('circle', { class: 's1', cx: x(r.nodes), cy: y(each(r)), r: r.nodes === s.nodes ? 6 : 3.5 }), about(r)));
   for (const r of out) svg.append(titled(draw('path', { class: 'cross', d: `M${x(r.nodes) - 5},${y(0) - 5}l10,10m0,-10l-10,10` }), `${plural(r.nodes, 'node')}: does not fit, ${gib(r.memory.total_bytes)} of ${gib(r.memory.capacity_bytes)}`));
-  for (const p of points) svg.append(titled(draw('path', { class: 'measured', d: `M${x(p.nodes)},${y(p.each) - 6}l6,6l-6,6l-6,-6z` }), `measured (${p.id}): ${digits(p.each)} and GPU on ${plural(p.devices, 'GPU')}`));
+  for (const p of points) svg.append(titled(draw('path', { class: 'measured', d: `M${x(p.nodes)},${y(p.each) - 6}l6,6l-6,6l-6,-6z` }), `measured (${p.id}): ${digits(p.each)} ${unit} per GPU on ${plural(p.devices, 'GPU')}`));
   const legend = [...(fit.length ? [['s1', 'predicted']] : []), ...(old.length ? [['s2', 'pinned']] : []), ...(points.length ? [['measured', 'measured']] : []), ...(out.length ? [['cross', 'does not fit']] : [])];
   let at = left;
   for (const [css, name] of legend) {
@@ -80,8 +80,8 @@ function drawScaling(s, rows, before, points) {
     svg.append(mark, words(at + 15, yy, name));
     at += 30 + 7.4 * name.length;
   }
-  const question = fit.length ? `Does it scale? ${digits(each(fit[0]))} ${unitOf(fit[0])} and GPU on ${plural(fit[0].nodes, 'node')}, ${digits(each(fit.at(-1)))} on ${fit.at(-1).nodes}.` : 'It fits on no number of nodes shown.';
-  figure(id, `Throughput per GPU${s.global ? ' at a global batch of ' + count(s.global) : ''}; band: 80 % interval`, question, svg, ['nodes', 'GPUs', unitOf(rows[0]), 'low', 'high', 'efficiency %', 'measured'],
+  const question = fit.length ? `Does it scale? ${digits(each(fit[0]))} ${unit} per GPU on ${plural(fit[0].nodes, 'node')}, ${digits(each(fit.at(-1)))} on ${fit.at(-1).nodes}.` : 'It fits on no number of nodes shown.';
+  figure(id, `Throughput per GPU${s.global ? ' at a global batch of ' + count(s.global) : ''}; band: 80 % interval`, question, svg, ['nodes', 'GPUs', unit, 'low', 'high', 'efficiency %', 'measured'],
     rows.map((r) => [r.nodes, r.devices, ...(r.fits ? [rate(r), rateLow(r), rateHigh(r)].map((v) => digits(v, 4)) : ['does not fit', '–', '–']), digits(100 * r.scaling_efficiency),
       points.filter((p) => p.devices === r.devices).map((p) => digits(p.each * p.devices, 4)).join(', ')]));
 }
