@@ -23,6 +23,7 @@ static const char *const examples[] = {
     "dlmodel match",
     "dlmodel match --systems iris-v100,das5-titanx --workloads resnet50 --framework "
     "pytorch-ddp,mxnet-device --json",
+    "dlmodel match -s iris-v100,dgx-h100 -w resnet50,bert_large --weights 60,40 --prices 12,98",
     "dlmodel plot match --framework pytorch-ddp,horovod-tensorflow -o match.svg",
     NULL,
 };
@@ -44,6 +45,7 @@ static const struct dl_list_column columns[] = {
     SHOWN(low_samples_per_j, "samples_per_joule_low", "low", "1/J"),
     SHOWN(high_samples_per_j, "samples_per_joule_high", "high", "1/J"),
     SHOWN(cost_per_million_samples, "cost_per_million_samples", "cost", "1/Msample"),
+    SHOWN(carbon_kg_per_million_samples, "carbon_kg_per_million_samples", "CO2", "kg/Msample"),
     SHOWN(fits, "fits", "fits", ""),
     SHOWN(release, "release", "release", ""),
 };
@@ -62,6 +64,34 @@ static const struct dl_list_column best_columns[] = {
     BEST(rate, "samples/s", "80 %"),  BEST(each, "per device", ""),
     BEST(per_joule, "samples/J", ""), BEST(cost, "cost/Msample", ""),
 };
+
+#define MIX(member, heading, unit)                                                                 \
+    DL_SHOWN(struct dl_match_mix, member, #member, heading, unit, 1, 3, 0, NULL)
+static const struct dl_list_column mix_columns[] = {
+    MIX(system, "system", ""),        MIX(devices, "devices", ""),
+    MIX(speed_ratio, "speed", "x"),   MIX(cost_ratio, "cost", "x"),
+    MIX(energy_ratio, "energy", "x"), MIX(missing, "does not run", ""),
+};
+
+static void fill_mix(const struct dl_match *m, struct dl_arena *arena, struct dl_table *table) {
+    struct dl_match_mix mixes[DL_MATCH_NAMES];
+    const int count = dl_match_mixes(m, mixes);
+    dl_list_table(table, arena, DL_LIST(mix_columns), 0);
+    for (int i = 0; i < count; i++) dl_list_add(table, mix_columns, &mixes[i]);
+}
+
+/* The weighted workloads on each machine, the first one's speed, cost and energy as 1. */
+static void add_mix(const struct dl_match *m, struct dl_text *text) {
+    struct dl_table table;
+    if (m->weights[0] == 0) return;
+    fill_mix(m, text->arena, &table);
+    dl_text_printf(text, "The mix, relative to %s (", m->systems[0]);
+    for (int i = 0; i < m->workload_count; i++)
+        dl_text_printf(text, "%s%s %.3g %%", i > 0 ? ", " : "", m->workloads[i],
+                       100 * m->weights[i]);
+    dl_text_printf(text, " of its time); cost and energy of the same work:\n\n%s",
+                   dl_table_text(&table));
+}
 
 static void fill(const struct dl_match *m, struct dl_arena *arena, struct dl_table *table) {
     dl_list_table(table, arena, DL_LIST(columns), 0);
@@ -143,6 +173,8 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
     struct asked asked = {false};
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
     add_answers(m, &text);
+    if (m->weights[0] > 0) dl_text_add(&text, "\n");
+    add_mix(m, &text);
     dl_list_table(&best, context->arena, DL_LIST(best_columns), 0);
     fill_best(m, context->arena, &best);
     dl_text_printf(&text, "\n%s on all of them%s, %lld node%s each%s\n\n%s\n",
@@ -182,6 +214,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     dl_jw_array(&w, "results");
     dl_table_json(&table, &w);
     dl_jw_end(&w);
+    fill_mix(m, context->arena, &table);
+    dl_jw_array(&w, "mix");
+    dl_table_json(&table, &w);
+    dl_jw_end(&w);
     dl_jw_integer(&w, "impossible", m->impossible);
     dl_jw_object(&w, "reasons");
     for (int i = 0; i < m->reason_count; i++)
@@ -201,7 +237,7 @@ const struct dl_command dl_cmd_match = {
         "from the model of power (help theory F-POWER, F-POWER-INTERVAL).",
     .examples = examples,
     .options = tables,
-    .common = "systems workloads " DL_COMMON_INPUTS "price long json help",
+    .common = "systems workloads weights prices " DL_COMMON_INPUTS "price long json help",
     .instead = "For one machine use predict.",
     .exit_notes = "1 when no combination can run",
     .latex = true,

@@ -3,16 +3,6 @@
  * schedules, virtual stages, recomputation, sharding, sequence parallelism and mappings. Plain
  * loops over all numbers, most of them impossible and refused, hand every plan to dl_predict; the
  * search must find the same best plans, and say of each what dl_predict says. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/engine/strategies/strategy.h"
 #include "model/search/search.h"
 #include "predict/output/search_threads.h"
@@ -269,7 +259,6 @@ static void describe(const struct space *s, const struct dl_search_worker *found
 }
 
 static void search_is_brute_force(void **state) {
-    (void)state;
     static struct dl_search_worker found;
     struct oracle all = {0};
     int feasible = 0;
