@@ -79,6 +79,7 @@ static const struct dl_list_column columns[] = {
     HIDDEN(rejected_count[DL_NOT_DEADLINE], "rejected_deadline"),
     HIDDEN(rejected_count[DL_NOT_FASTER], "rejected_bound"),
     HIDDEN(rejected_count[DL_NOT_PARTS], "rejected_parts"),
+    HIDDEN(rejected_count[DL_NOT_HOST], "rejected_host_memory"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
