@@ -1,16 +1,6 @@
 /* Laws of every piece of advice on anything in data/: what is proposed is complete, an option of
  * predict, not in force already and not said twice; a rewritten network is one. Every piece is
  * proposed somewhere, and not everywhere. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/search/advise/advise.h"
 #include "model/engine/strategies/strategy.h"
 #include "tests/catalog.h"
@@ -147,7 +137,6 @@ static struct dl_plan a_plan(const struct dl_workload *workload) {
 }
 
 static void laws_of_advice(void **state) {
-    (void)state;
     int states = 0;
     for (int k = 0; k < CASES; k++) {
         struct dl_arena arena = {0};

@@ -5,16 +5,6 @@
  * graphs, overlap of collectives, offload within the host's memory, recomputed layers and modules).
  * Plain loops over all numbers, most of them impossible and refused, hand every plan to dl_predict;
  * the search must find the same best plans, and say of each what dl_predict says. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/engine/strategies/strategy.h"
 #include "model/framework/settings.h"
 #include "model/search/search.h"
@@ -392,7 +382,6 @@ static void check_predictions(const struct space *s, struct dl_search *search,
 }
 
 static void search_is_brute_force(void **state) {
-    (void)state;
     static struct dl_search_worker found;
     struct oracle all = {0};
     int feasible = 0;

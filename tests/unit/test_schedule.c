@@ -1,12 +1,5 @@
 /* F-PIPE-ORDER: the schedules against the closed forms of F-PIPE-GPIPE, and an order by hand. */
 #include <limits.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "model/engine/schedule.h"
 #include "tests/check.h"
@@ -21,7 +14,6 @@ static double makespan_s(const struct dl_pipeline_pass *passes, int count) {
 
 /* Equal stages: (m + bubble steps) (t_f + t_b), nothing twice on one stage at a time. */
 static void closed_forms(void **state) {
-    (void)state;
     static const struct {
         enum dl_schedule schedule;
         int parts, micro_batches;
@@ -52,7 +44,6 @@ static void closed_forms(void **state) {
 /* 1F1B, 2 stages, 3 micro-batches: stage 1 runs F1 F2 B1 F3 B2 B3, stage 2 F1 B1 F2 B2 F3 B3. B1 of
  * stage 1 waits until 4 for that of stage 2. */
 static void an_order_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_pipeline_passes all;
@@ -84,7 +75,6 @@ static void an_order_by_hand(void **state) {
  * B2 W1 W2: W1 waits until one more backward pass is through. 1F1B needs 3 more for its bubble: a
  * third of it is left, as the paper's table 2 has it. */
 static void zero_bubble_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_pipeline_passes all;
@@ -116,7 +106,6 @@ static void zero_bubble_by_hand(void **state) {
 }
 
 static void groups_of_stages(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_pipeline_passes all;
