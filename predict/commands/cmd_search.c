@@ -443,7 +443,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         report.limits = limits;
     }
     report.every_row = asked.every_row || !asked.text;
-    if (!report.every_row) find_neighbors(&s, (int)asked.threads, &report);
+    if (asked.text) find_neighbors(&s, (int)asked.threads, &report);
     dl_inputs_note_files(context, &inputs);
     DL_TRY(dl_search_print(context, options, &report, format, err));
     return note_best(context, options, &inputs, report.framework, &rows[0], err);
