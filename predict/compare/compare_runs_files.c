@@ -9,6 +9,7 @@
 #include "predict/compare/compare_runs.h"
 #include "predict/compare/compare_runs_files.h"
 #include "predict/compare/row_system.h"
+#include "predict/compare/run_rates.h"
 
 static const void *cached(const struct dl_run_rows *r, const char *key) {
     for (int i = 0; i < r->cache_count; i++) {
@@ -112,7 +113,6 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
     if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
     if (r->data->release != NULL) return find_named_release(r, out, err);
     struct dl_release_facts facts = {
-        .version = dl_run_version(r, row),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
         .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
@@ -120,6 +120,7 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
         .compiler =
             run->plan.compiler == DL_COMPILER_OPEN ? "" : dl_compiler_names[run->plan.compiler],
     };
+    DL_TRY(dl_run_checked_version(r, row, run, &facts.version, err));
     const char *version = facts.version;
     if (find_release(&facts, out)) return DL_OK;
     facts.version = dl_framework_earlier_version(out->plain, version);
