@@ -340,10 +340,6 @@ const struct dl_framework *dl_framework_bound(const struct dl_framework *const *
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
-/* The release by that name or that covers that version (release.h); NULL: the file's own.
- * known_out, if not NULL: whether the file names it. */
-const struct dl_framework_release *dl_framework_release_called(const struct dl_framework *framework,
-                                                               const char *name, bool *known_out);
 /* The release called so; without a name (NULL), that of the GPU architecture (NULL: none). NULL:
  * the file's own. */
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
