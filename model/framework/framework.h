@@ -151,6 +151,7 @@ struct dl_framework_input {
     /* the step begins with the copy to the device; only reading and decoding are ahead */
     bool copies_in_step;
     bool decodes_on_device; /* samples are decoded on the devices: DALI */
+    double crop_skip_frac;  /* of an image of which a part is used: what is not decoded */
 };
 
 /* Device memory of the framework itself. */
@@ -340,10 +341,6 @@ const struct dl_framework *dl_framework_bound(const struct dl_framework *const *
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
-/* The release by that name or that covers that version (release.h); NULL: the file's own.
- * known_out, if not NULL: whether the file names it. */
-const struct dl_framework_release *dl_framework_release_called(const struct dl_framework *framework,
-                                                               const char *name, bool *known_out);
 /* The release called so; without a name (NULL), that of the GPU architecture (NULL: none). NULL:
  * the file's own. */
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,

@@ -300,7 +300,7 @@ static void framework_version_selects_the_release(void **state) {
     }
     check_close(by_column[4], by_column[2], 1e-12);
     assert_non_null(strstr(remarks[4], "covers framework_version \"NGC 20.061\""));
-    assert_non_null(strstr(remarks[4], "nearest earlier release NGC 20.12"));
+    assert_non_null(strstr(remarks[4], "nearest release NGC 20.12"));
     assert_non_null(strstr(remarks[5], "framework_version is empty"));
     assert_null(remarks[7]); /* has no releases to choose from */
     dl_arena_free(&arena);
