@@ -71,6 +71,20 @@ static void name(struct dl_text *list, const char *text) {
     dl_text_printf(list, "%s%s", list->length > 0 ? ", " : "", text);
 }
 
+/* "Releases: pytorch-ddp 1.8, ...": of the rows of several frameworks. */
+static void add_releases(const struct brief *b, struct dl_text *out) {
+    struct dl_text list = {.arena = b->arena};
+    const struct dl_framework *before = NULL;
+    if (b->p->every_strategy || b->p->inputs->framework_count < 2) return;
+    for (int i = 0; i < b->count; i++) {
+        const struct dl_framework *framework = b->rows[i]->framework;
+        if (framework != before && framework->release != NULL)
+            name(&list, dl_arena_printf(b->arena, "%s %s", framework->name, framework->release));
+        before = framework;
+    }
+    if (list.length > 0) dl_text_printf(out, "Releases: %s. ", dl_text_string(&list));
+}
+
 /* Chooses the rows; returns the line that names the others, or "". */
 static const char *choose(struct brief *b) {
     const struct dl_predicted *p = b->p;
@@ -94,6 +108,7 @@ static const char *choose(struct brief *b) {
     }
     if (full.length > 0) dl_text_printf(&out, "Out of memory: %s. ", dl_text_string(&full));
     if (same.length > 0) dl_text_printf(&out, "Equal: %s. ", dl_text_string(&same));
+    add_releases(b, &out);
     if (bound) dl_text_add(&out, "The upper bound `ideal` is left out. ");
     if (out.length > 0) dl_text_add(&out, "All rows and columns: --long");
     if (out.length == 0) return "";
@@ -131,7 +146,8 @@ static void choose_columns(struct brief *b, bool every_row) {
     s->tokens = dl_known(dl_tokens_per_sample(p->inputs->workload));
     s->no_gpus = p->inputs->system->device->kind != DL_DEVICE_GPU;
     if (p->every_strategy) s->show |= DL_ROWS_STRATEGY;
-    if (p->inputs->framework_count > 1) s->show |= DL_ROWS_FRAMEWORK;
+    if (p->inputs->framework_count > 1)
+        s->show |= every_row ? DL_ROWS_FRAMEWORK | DL_ROWS_RELEASE : DL_ROWS_FRAMEWORK;
     if (!is_fleet(p) || every_row) s->show |= DL_ROWS_NODES;
     if (asks_run(p)) s->show |= every_row ? DL_ROWS_RUN | DL_ROWS_LONG_RUN : DL_ROWS_RUN;
     if (every_row) s->show |= s->tokens ? DL_ROWS_LONG | DL_ROWS_TOKENS : DL_ROWS_LONG;

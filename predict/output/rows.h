@@ -42,7 +42,8 @@ enum {
     DL_ROWS_SCALING = 64,
     DL_ROWS_LONG = 128,
     DL_ROWS_TOKENS = 256,
-    DL_ROWS_LONG_RUN = 512
+    DL_ROWS_LONG_RUN = 512,
+    DL_ROWS_RELEASE = 1024
 };
 struct dl_rows_style {
     unsigned show;

@@ -40,6 +40,7 @@ static const struct dl_list_column columns[] = {
     HIDDEN(workload, "workload", "name of the workload"),
     SHOWN(framework, "framework", "framework", "", 0, 0, DL_ROWS_FRAMEWORK,
           "a framework in one distributed mode"),
+    TEXT(release, "release", "", DL_ROWS_RELEASE),
     SHOWN(strategy, "strategy", "strategy", "", 0, 0, DL_ROWS_STRATEGY, "parallel strategy"),
     SHOWN(plan_text, "plan", "plan", "", 0, 0, DL_ROWS_PLAN,
           "ranks, micro-batch, schedule, recomputation and ZeRO stage in short; absent of plain "
