@@ -14,7 +14,7 @@ static const struct {
     {"nodes", "Nodes", NULL},
     {"batch-per-device", "Samples per device", NULL},
     {"precision", "Precision", NULL},
-    {"global-batch", "Samples over all devices", NULL},
+    {"global-batch", "Global batch size", NULL},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
