@@ -19,7 +19,7 @@ struct dl_prediction_row dl_searched_row(const struct dl_search_report *report,
                                          const struct dl_searched *row) {
     return (struct dl_prediction_row){
         report->inputs->system, dl_inputs_workload(report->inputs, report->framework),
-        report->framework,      row->plan,
+        row->framework,         row->plan,
         row->prediction,        &report->inputs->length,
         &report->inputs->rates};
 }

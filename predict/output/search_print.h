@@ -11,10 +11,11 @@
 struct dl_searched {
     const struct dl_plan *plan;
     const struct dl_prediction *prediction;
-    const char *command; /* that gives the prediction again */
-    bool front;          /* nothing beats it in time, memory and devices */
-    bool cost_front;     /* of those: nothing beats it in time, cost and energy */
-    bool tied;           /* its interval reaches that of the best plan */
+    const struct dl_framework *framework; /* with the plan's settings */
+    const char *command;                  /* that gives the prediction again */
+    bool front;                           /* nothing beats it in time, memory and devices */
+    bool cost_front;                      /* of those: nothing beats it in time, cost and energy */
+    bool tied;                            /* its interval reaches that of the best plan */
 };
 
 struct dl_search_report {

@@ -7,7 +7,9 @@
 #include "model/core/columns.h"
 #include "model/core/csv.h"
 #include "model/core/figure.h"
+#include "model/core/text.h"
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/settings.h"
 #include "predict/output/rows.h"
 
 /* What the columns show of one plan that was found. */
@@ -83,6 +85,7 @@ static const struct dl_list_column columns[] = {
     HIDDEN(rejected_count[DL_NOT_DEADLINE], "rejected_deadline"),
     HIDDEN(rejected_count[DL_NOT_FASTER], "rejected_bound"),
     HIDDEN(rejected_count[DL_NOT_PARTS], "rejected_parts"),
+    HIDDEN(rejected_count[DL_NOT_HOST], "rejected_host_memory"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -93,8 +96,15 @@ static const char *currency_of(const struct dl_search_report *report) {
 
 const char *dl_search_plan_text(const struct dl_plan *plan, struct dl_arena *arena) {
     const char *words = dl_rows_plan_words(plan, arena);
-    return dl_arena_printf(arena, "dp%lld%s%s%s", (long long)plan->dp, words != NULL ? " " : "",
-                           words != NULL ? words : "", plan->sequence_parallel ? " sp" : "");
+    struct dl_text text = {.arena = arena};
+    dl_text_printf(&text, "dp%lld%s%s%s", (long long)plan->dp, words != NULL ? " " : "",
+                   words != NULL ? words : "", plan->sequence_parallel ? " sp" : "");
+    for (int n = 1; dl_settings_varied[n] != NULL; n++) {
+        const char *value = dl_settings_text(plan, n, arena);
+        if (value == NULL) continue;
+        dl_text_printf(&text, " %s%s%s", dl_settings_varied[n], value[0] != 0 ? "=" : "", value);
+    }
+    return dl_text_string(&text);
 }
 
 /* Of a stack of layers the ranks, of other networks also the strategy. */

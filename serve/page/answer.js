@@ -107,7 +107,7 @@ const NUMBERS = [['iteration', speed((r) => `${seconds(r.iteration_s)} (${betwee
   ['training', (r) => seconds(r.run_s), (r) => r.run_s], ['GPU-hours', (r) => digits(r.gpu_hours), (r) => r.gpu_hours],
   ['cost', (r) => (known(r.cost) ? digits(r.cost, 4) + ' ' + (r.currency || '') : !r.fits ? '–' : known(r.run_s) ? 'enter the price of a node and hour' : 'enter epochs or tokens, and a price'), (r) => r.cost],
   ['energy', (r) => energy(r.energy_j), (r) => r.energy_j], ['power', (r) => (known(r.power_w) && r.fits ? digits(r.power_w / 1e3) + ' kW' : '–')]];
-const signed = (a, b) => (known(a) && known(b) && b !== 0 ? (Math.abs(a / b - 1) < .0005 ? 'equal' : (a > b ? '+' : '−') + digits(100 * Math.abs(a / b - 1)) + ' %') : '');
+const signed = (a, b) => (known(a) && known(b) && b !== 0 ? (Math.abs(a / b - 1) < .0005 ? 'equal' : (a > b ? '+' : '−') + digits(100 * Math.abs(a / b - 1), 2) + ' %') : '');
 const asText = (s, f) => (s[f] === '' ? 'default' : String(s[f]));
 // The numbers; beside a pinned set-up first the settings that differ, and the change of each number.
 function showNumbers(s, row) {
