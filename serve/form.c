@@ -86,10 +86,6 @@ void dl_answer_form(const struct dl_service *service, const struct dl_request *r
     const struct dl_command *predict = dl_service_command(service, "predict");
     struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
     struct dl_ran *ran = dl_arena_alloc(arena, 1, sizeof *ran);
-    if (words == NULL || ran == NULL) {
-        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
-        return;
-    }
     ran->code = dl_words_of_form(predict, request->query, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, predict, words, request, arena, ran);
     dl_text_add(&page,
