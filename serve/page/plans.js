@@ -45,10 +45,11 @@ async function* events(body) {
   }
 }
 const PLAN = [['strategy', 'strategy'], ['dp', 'data'], ['tp', 'tensor'], ['pp', 'pipeline'], ['sp', 'context'], ['ep', 'expert'], ['micro_batch_samples', 'micro-batch'], ['schedule', 'schedule'],
-  ['virtual_stages', 'virtual stages'], ['recompute', 'recompute'], ['zero', 'ZeRO'], ['sequence_parallel', 'sequence parallel'], ['mapping', 'mapping'], ['nodes', 'nodes']];
+  ['virtual_stages', 'virtual stages'], ['recompute', 'recomputation'], ['zero', 'ZeRO'], ['sequence_parallel', 'sequence parallel'], ['mapping', 'mapping'], ['nodes', 'nodes']];
 const RANKED = ['dp', 'tp', 'pp', 'sp', 'ep', 'virtual_stages']; // 1 is none of it
 function planText(r, fields) {
-  const part = ([k, n]) => (r[k] === true ? n : r[k] === false ? 'no ' + n : r[k] === null || r[k] === undefined || (RANKED.includes(k) && r[k] === 1) || (k === 'zero' && r.strategy === 'zero' + r[k]) ? '' : `${n} ${r[k]}`);
+  const part = ([k, n]) => (r[k] === true ? n : r[k] === false ? 'no ' + n : r[k] === null || r[k] === undefined || (RANKED.includes(k) && r[k] === 1) || (k === 'zero' && r.strategy === 'zero' + r[k]) ? ''
+    : r[k] === 'none' ? 'no ' + n : `${n} ${r[k]}`);
   return fields.map(part).filter(Boolean).join(', ');
 }
 // One line a plan: what all have in common stands above the table.
