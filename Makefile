@@ -131,7 +131,7 @@ LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
 API_OBJECTS := $(filter $(foreach room,model import predict fits plots library,$(BUILD)/$(room)/%.o),$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
-.PHONY: all objects help deps features demo plots install uninstall sbom dist clean
+.PHONY: all objects help deps features demo plots install uninstall sbom wheel dist clean
 .PRECIOUS: $(BUILD)/%.o
 .DELETE_ON_ERROR:
 
@@ -193,7 +193,7 @@ $(BUILD)/import/onnx.pb-c.c: import/onnx.proto
 	$(Q)mkdir -p $(@D)
 	$(call say,PROTO,$<) $(PROTOC_C) --c_out=$(@D) --proto_path=$(<D) $<
 $(ONNX_OBJECT): $(BUILD)/import/onnx.pb-c.c $(BUILD)/flags
-	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(@D) $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -fmacro-prefix-map=$(BUILD)/= -I$(BUILD) -I$(@D) $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 endif
 $(BUILD)/predict/manual/theory_text.c: predict/manual/theory.awk docs/theory.md docs/formulas.md
 	$(Q)mkdir -p $(@D)
@@ -283,6 +283,9 @@ uninstall: ## removes what install put there
 sbom: all ## software bill of materials of this build (SPDX 2.3), into $(BUILD)/dlmodel.spdx.json
 	$(Q)VERSION="$(VERSION)" COMMIT="$(COMMIT)" ARCHIVES="$(GSL_ARCHIVES) $(PROTOBUF_C_ARCHIVES) $(LIBYAML_ARCHIVES) $(SQLITE_ARCHIVES) $(ZLIB_ARCHIVES)" sh packaging/sbom.sh $(PROGRAMS) > $(BUILD)/dlmodel.spdx.json
 	@printf '%s\n' $(BUILD)/dlmodel.spdx.json
+
+wheel: all ## Python wheel with the program, the library and the data, into $(BUILD)
+	$(Q)MAKE="$(MAKE)" BUILD="$(BUILD)" CC="$(CC)" $(PYTHON) packaging/wheel.py "$(BUILD)"
 
 dist: ## source archive of what is committed
 	git archive --prefix=dlmodel-$(VERSION)/ -o dlmodel-$(VERSION).tar.gz HEAD

@@ -1,5 +1,5 @@
 /* any_case.h - for tests: a random plan of a random system, workload and framework of data/, which
- * about half of the time is impossible. Include after <cmocka.h>.
+ * about half of the time is impossible.
  */
 #ifndef TESTS_ANY_CASE_H
 #define TESTS_ANY_CASE_H

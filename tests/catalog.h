@@ -1,5 +1,4 @@
 /* catalog.h - for tests: everything in data/ and two small transformers.
- * Include after <cmocka.h>.
  */
 #ifndef TESTS_CATALOG_H
 #define TESTS_CATALOG_H

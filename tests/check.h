@@ -1,15 +1,23 @@
-/* check.h - what the tests share in addition to cmocka: comparisons that print both values, scratch
- * files. Include after <stdarg.h> <stddef.h> <setjmp.h> <stdint.h> and <cmocka.h>.
+/* check.h - cmocka with the headers that it needs, comparisons that print both values, scratch files.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+#include <cmocka.h>
+
+/* cmocka passes every test a state, which few use. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* Fails unless |actual - expected| <= rel * |expected|; two NANs, and equal infinities, are equal.
  * For an expected value of 0, `rel` is absolute. */

@@ -7,6 +7,7 @@
 
 #include "model/framework/gradient_sync.h"
 #include "model/engine/strategies/strategy.h"
+#include "tests/check.h"
 
 struct dl_fake {
     struct dl_arena arena;

@@ -164,6 +164,17 @@ rule 'data selects nothing by a published row or a commit' "$(
     selectors | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'
 )"
 
+# The Makefile has it; documents and recipes of others cannot read it there.
+rule 'one version' "$(
+    version=$(sed -n 's/^VERSION := //p' Makefile)
+    for claim in CITATION.cff:"version: $version" debian/changelog:"dlmodel ($version)" CHANGELOG.md:"## $version" \
+        packaging/apptainer/dlmodel.def:"dlmodel-$version.tar.gz" packaging/apptainer/dlmodel.def:"Version $version" \
+        packaging/spack/packages/dlmodel/package.py:"version(\"$version\")" packaging/easybuild/dlmodel-*.eb:"version = '$version'"; do
+        file=${claim%%:*}
+        grep -qF "${claim#*:}" $file || printf '%s: expected %s\n' "$file" "${claim#*:}"
+    done
+)"
+
 long=$(wc -l $(sources $rooms serve) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
 rule 'files stay under 500 lines' "$long"
 rule 'lines stay within 100 columns' "$(everything | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | cut -d : -f 1,2)"

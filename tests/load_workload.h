@@ -1,10 +1,10 @@
 /* load_workload.h - for tests: a workload from text, or by name with its chain of extends.
- * Include after <cmocka.h> and tests/check.h.
  */
 #ifndef TESTS_LOAD_WORKLOAD_H
 #define TESTS_LOAD_WORKLOAD_H
 
 #include "model/workload/workload.h"
+#include "tests/check.h"
 
 /* Test documents are written with ' in place of ", which no test needs in a string. */
 static inline char *quoted(const char *text, struct dl_arena *arena) {

@@ -1,5 +1,5 @@
 /* profile_fixture.h - a recorded quick calibration (2 cores, OpenBLAS, oneDNN, Open MPI) and the
- * profile that follows from it. Include after tests/check.h.
+ * profile that follows from it.
  */
 #ifndef TESTS_PROFILE_FIXTURE_H
 #define TESTS_PROFILE_FIXTURE_H

@@ -1,10 +1,11 @@
 /* text_cases.h - files below tests/golden/ with one "CASE => OUTCOME" a line: each outcome is
- * computed again. DL_ACCEPT=1 (make golden-accept) rewrites the outcomes; the diff is reviewed.
- * Include after check.h. */
+ * computed again. DL_ACCEPT=1 (make golden-accept) rewrites the outcomes; the diff is reviewed. */
 #ifndef TESTS_TEXT_CASES_H
 #define TESTS_TEXT_CASES_H
 
 #include <stdbool.h>
+
+#include "tests/check.h"
 
 enum { TEXT_CASE_BYTES = 4096, TEXT_CASES_SHOWN = 12 };
 

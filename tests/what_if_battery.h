@@ -1,6 +1,6 @@
 /* what_if_battery.h - for test_what_if: the figures that a what-if of a machine may move, and a
- * machine whose files have every member. Include after <cmocka.h>; `resnet`, `bert`, `gpt`,
- * `experts` and * `frameworks` are set by the test.
+ * machine whose files have every member. `resnet`, `bert`, `gpt`, `experts` and
+ * `frameworks` are set by the test.
  */
 #ifndef TESTS_WHAT_IF_BATTERY_H
 #define TESTS_WHAT_IF_BATTERY_H

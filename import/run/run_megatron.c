@@ -71,7 +71,7 @@ static enum dl_code add_degrees(struct dl_megatron_reader *r) {
 
 static bool whole(double layers) { return layers >= 0 && layers == floor(layers); }
 
-/* Layers of the stages where the script says them, or counts the embedding and the loss as layers.
+/* Layers of the stages where the script gives them, or counts the embedding and the loss as layers.
  */
 static void add_stage_layers(struct dl_megatron_reader *r, double first, double last) {
     const bool embedding = dl_arguments_flag(r->a, "account_for_embedding_in_pipeline_split"),
@@ -126,7 +126,7 @@ static bool names_sharded_optimizer(const char *name) {
            strcmp(name, "mcore_distributed_optim") == 0;
 }
 
-/* ZeRO: the distributed optimizer is stage 1, FSDP as it says, DeepSpeed's stage. */
+/* ZeRO: stage 1 for the distributed optimizer, else the stage of FSDP or of DeepSpeed. */
 static enum dl_code read_sharding(struct dl_megatron_reader *r) {
     static const struct dl_word_pair stages[] = {{"no_shard", "0"},
                                                  {"optim", "1"},
@@ -306,7 +306,7 @@ static enum dl_code read_overlap(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
-/* How tokens reach experts: Megatron-LM gathers all of them unless told otherwise. */
+/* How tokens reach experts: by default Megatron-LM gathers all of them. */
 static enum dl_code read_dispatch(struct dl_megatron_reader *r) {
     static const char type_names[] = "moe_token_dispatcher_type",
                       backend_names[] = "moe_flex_dispatcher_backend";

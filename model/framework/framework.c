@@ -69,17 +69,6 @@ const struct dl_framework_release *dl_framework_release_find(const struct dl_fra
     return NULL;
 }
 
-const struct dl_framework_release *dl_framework_release_called(const struct dl_framework *framework,
-                                                               const char *name, bool *known_out) {
-    const struct dl_release_facts facts = {.version = name};
-    const struct dl_framework_release *release = dl_framework_release_find(framework, name);
-    bool known = release != NULL || strcmp(framework->release, name) == 0;
-    if (!known && framework->release_count > 0)
-        release = dl_framework_release_of(framework, &facts, &known);
-    if (known_out != NULL) *known_out = known;
-    return release;
-}
-
 /* The release that the map names for the architecture or what that begins with; NULL: none. */
 static const struct dl_framework_release *release_on(const struct dl_framework *framework,
                                                      const struct dl_map_entry *map, int count,
@@ -94,7 +83,7 @@ static const struct dl_framework_release *release_on(const struct dl_framework *
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
                                                             const char *name,
                                                             const char *architecture) {
-    if (name != NULL) return dl_framework_release_called(framework, name, NULL);
+    if (name != NULL) return dl_framework_release_find(framework, name);
     return release_on(framework, framework->device_releases.entries,
                       framework->device_releases.count, architecture);
 }

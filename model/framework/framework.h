@@ -43,7 +43,7 @@ struct dl_sync_policy {
     double gradient_bytes;               /* width of a synchronized gradient element in fp32 */
     double mixed_gradient_bytes;         /* the same in mixed precision */
     double collective_launch_s;          /* host time of one collective */
-    double check_peer_s;                 /* and of its checks, for each rank of the group */
+    double check_peer_s;                 /* and of its checks, for each other rank of the group */
     double gradient_launches_per_tensor; /* host launches per synchronized gradient tensor */
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
     bool overlaps_backward; /* synchronization may start before backward ends */
@@ -340,10 +340,6 @@ const struct dl_framework *dl_framework_bound(const struct dl_framework *const *
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
-/* The release by that name or that covers that version (release.h); NULL: the file's own.
- * known_out, if not NULL: whether the file names it. */
-const struct dl_framework_release *dl_framework_release_called(const struct dl_framework *framework,
-                                                               const char *name, bool *known_out);
 /* The release called so; without a name (NULL), that of the GPU architecture (NULL: none). NULL:
  * the file's own. */
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,

@@ -118,7 +118,7 @@ static const struct dl_field framework_fields[] = {
         "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
     DEFAULT(AT(sync, check_peer_s), 0, 1, DL_UNIT_S, 0,
-            "transformers on several nodes: host time of one collective for each rank of its "
+            "transformers on several nodes: host time of one collective for each other rank of its "
             "group, where ranks check each other before it (debugging)"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),

@@ -1,7 +1,10 @@
 /* release.c - see release.h. */
 #include "model/framework/release.h"
 
+#include "model/core/arena.h"
+
 #include <ctype.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,50 +71,70 @@ static bool applies(const struct dl_framework_release *release,
     return covers_one_of(release->versions, release->version_count, facts->version);
 }
 
-/* As dl_framework_release_of, of a version as it is written. */
-static const struct dl_framework_release *release_as_written(const struct dl_framework *framework,
-                                                             const struct dl_release_facts *facts,
-                                                             bool *covered_out) {
-    *covered_out = true;
-    for (int i = 0; facts->version[0] != '\0' && i < framework->release_count; i++) {
-        if (applies(&framework->releases[i], facts)) return &framework->releases[i];
+static bool names_version(const struct dl_framework_release *release, const char *version) {
+    for (int i = 0; i < release->version_count; i++) {
+        if (strcmp(release->versions[i], version) == 0) return true;
     }
-    *covered_out = framework->release_count == 0 || covers(framework->release, facts->version) ||
-                   covers_one_of(framework->versions, framework->version_count, facts->version);
-    return NULL;
+    return false;
 }
 
-/* NVIDIA's containers are numbered by year and month: "20.03". */
+/* Whether the file describes the version as it is written; its release (NULL: the file's own). A
+ * name that is a version as well may have other releases for some runs. */
+static bool describes(const struct dl_framework *framework, const struct dl_release_facts *facts,
+                      const struct dl_framework_release **out) {
+    const struct dl_framework_release *called =
+        dl_framework_release_find(framework, facts->version);
+    *out = called != NULL && !names_version(called, facts->version) ? called : NULL;
+    for (int i = 0; *out == NULL && i < framework->release_count; i++) {
+        if (applies(&framework->releases[i], facts)) *out = &framework->releases[i];
+    }
+    return *out != NULL || covers(framework->release, facts->version) ||
+           covers_one_of(framework->versions, framework->version_count, facts->version);
+}
+
+/* Containers are numbered by year and month: "20.03". */
 static bool is_month(const char *number) {
     return strspn(number, DIGITS) == 2 && number[2] == '.' && strspn(number + 3, DIGITS) == 2;
 }
 
-const struct dl_framework_release *dl_framework_release_of(const struct dl_framework *framework,
-                                                           const struct dl_release_facts *facts,
-                                                           bool *covered_out) {
-    struct dl_release_facts of = *facts;
-    if (of.version == NULL) of.version = "";
-    const char *number = strpbrk(of.version, DIGITS);
-    char container[32];
-    const char *spellings[] = {of.version, number != of.version ? number : NULL, NULL};
-    if (number != NULL && is_month(number)) {
-        snprintf(container, sizeof container, "NGC %.20s", number);
-        spellings[2] = container;
-    }
-    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
-        if (spellings[i] == NULL) continue;
-        of.version = spellings[i];
-        const struct dl_framework_release *release =
-            release_as_written(framework, &of, covered_out);
-        if (*covered_out) return release;
-    }
-    return NULL;
+/* How a version may be spelled in a file, most literal first. */
+enum { SPELLINGS = 4, SPELLING_BYTES = 32 };
+struct spellings {
+    const char *list[SPELLINGS];
+    int count;
+    char ngc[SPELLING_BYTES], nemo[SPELLING_BYTES];
+};
+
+static void spell(const char *version, struct spellings *out) {
+    *out = (struct spellings){.list = {version}, .count = 1};
+    const char *number = strpbrk(version, DIGITS);
+    if (number == NULL) return;
+    if (number != version) out->list[out->count++] = number;
+    if (!is_month(number)) return;
+    snprintf(out->ngc, sizeof out->ngc, "NGC %.20s", number);
+    snprintf(out->nemo, sizeof out->nemo, "NeMo %.20s", number);
+    out->list[out->count++] = out->ngc;
+    out->list[out->count++] = out->nemo;
 }
 
-/* The numbers of "25.04.01"; false where they begin with none. */
+static bool is_described(const struct dl_framework *framework, const struct dl_release_facts *facts,
+                         const struct dl_framework_release **out) {
+    struct dl_release_facts of = *facts;
+    struct spellings spellings;
+    *out = NULL;
+    if (of.version == NULL) return false;
+    spell(of.version, &spellings);
+    for (int i = 0; i < spellings.count; i++) {
+        of.version = spellings.list[i];
+        if (of.version[0] != '\0' && describes(framework, &of, out)) return true;
+    }
+    return false;
+}
+
+/* The numbers of "25.04.01", `open` for those that it leaves out; false: it begins with none. */
 enum { NUMBERS = 3 };
-static bool read_numbers(const char *text, int out[NUMBERS]) {
-    memset(out, 0, NUMBERS * sizeof *out);
+static bool read_numbers(const char *text, int open, int out[NUMBERS]) {
+    for (int i = 0; i < NUMBERS; i++) out[i] = open;
     return sscanf(text, "%9d.%9d.%9d", &out[0], &out[1], &out[2]) > 0;
 }
 
@@ -123,30 +146,107 @@ static int by_number(const int a[NUMBERS], const int b[NUMBERS]) {
     return 0;
 }
 
-/* The latest of `versions` of the product of `version` up to its number, if later than `best`. */
-static const char *latest(const char **versions, int count, const char *version, const char *best) {
-    const size_t product = strcspn(version, DIGITS);
-    int limit[NUMBERS], number[NUMBERS], best_number[NUMBERS];
-    if (!read_numbers(version + product, limit)) return best;
-    for (int i = 0; i < count; i++) {
-        if (strcspn(versions[i], DIGITS) != product ||
-            strncasecmp(versions[i], version, product) != 0 ||
-            !read_numbers(versions[i] + product, number) || by_number(number, limit) > 0)
-            continue;
-        if (best != NULL) read_numbers(best + product, best_number);
-        if (best == NULL || by_number(number, best_number) > 0) best = versions[i];
-    }
-    return best;
+/* A described version near to another one of the same product. */
+struct near {
+    const char *name; /* NULL: none yet */
+    int wanted[NUMBERS], number[NUMBERS];
+};
+
+/* The lower, the nearer: of the same major version and earlier, and later; another and earlier. */
+static int distance(const struct near *n, const int number[NUMBERS]) {
+    const bool later = by_number(number, n->wanted) > 0;
+    return 2 * (number[0] != n->wanted[0]) + later;
 }
 
-const char *dl_framework_earlier_version(const struct dl_framework *framework,
-                                         const char *version) {
-    const char *best = latest(framework->versions, framework->version_count, version, NULL);
+/* Takes `name` if it is nearer to `version` than what is there. */
+static void take_nearer(struct near *best, const char *name, const char *version) {
+    const size_t product = strcspn(version, DIGITS);
+    int number[NUMBERS];
+    if (strcspn(name, DIGITS) != product || strncasecmp(name, version, product) != 0 ||
+        !read_numbers(name + product, INT_MAX, number)) /* "1" covers 1.15 */
+        return;
+    if (best->name != NULL) {
+        const int difference = distance(best, number) - distance(best, best->number);
+        const bool closer = by_number(number, best->wanted) > 0
+                                ? by_number(number, best->number) < 0
+                                : by_number(number, best->number) > 0;
+        if (difference > 0 || (difference == 0 && !closer)) return;
+    }
+    best->name = name;
+    memcpy(best->number, number, sizeof number);
+}
+
+static const char *nearest_of(const struct dl_framework *framework, const char *version) {
+    struct near best = {.name = NULL};
+    if (!read_numbers(version + strcspn(version, DIGITS), 0, best.wanted)) return NULL;
+    take_nearer(&best, framework->release, version);
+    for (int i = 0; i < framework->version_count; i++)
+        take_nearer(&best, framework->versions[i], version);
     for (int i = 0; i < framework->release_count; i++) {
         const struct dl_framework_release *release = &framework->releases[i];
-        best = latest(release->versions, release->version_count, version, best);
+        for (int k = 0; k < release->version_count; k++)
+            take_nearer(&best, release->versions[k], version);
     }
-    return best;
+    return best.name;
+}
+
+/* The nearest described version of the same product; NULL: none. A number alone ("1.14", "v2.6")
+ * is the framework's, but a year and month is a container's. */
+static const char *nearest_version(const struct dl_framework *framework, const char *version) {
+    struct spellings spellings;
+    spell(version, &spellings);
+    const char *number = strpbrk(version, DIGITS);
+    for (int i = 0; number != NULL && i < spellings.count; i++) {
+        const char *text = spellings.list[i];
+        const bool bare = text == number;
+        if (bare && (is_month(number) || strspn(version, "vV") < (size_t)(number - version)))
+            continue;
+        const char *found = nearest_of(framework, text);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
+/* The release of a version that the file does not describe; false: the usual one. `near`: whether
+ * the version is this framework's. */
+static bool choose_other(const struct dl_framework *framework, const struct dl_release_facts *facts,
+                         const char *architecture, bool near,
+                         const struct dl_framework_release **out) {
+    struct dl_release_facts of = *facts;
+    const char *nearest =
+        near && facts->version != NULL ? nearest_version(framework, facts->version) : NULL;
+    of.version = nearest != NULL ? nearest : dl_framework_usual_version(framework, architecture);
+    is_described(framework, &of, out);
+    return nearest != NULL;
+}
+
+void dl_release_choose(const struct dl_framework *framework, const struct dl_framework *kernels,
+                       const struct dl_release_facts *facts, const char *architecture,
+                       struct dl_release_choice *out) {
+    *out = (struct dl_release_choice){.origin = DL_RELEASE_DESCRIBED};
+    const bool own = is_described(framework, facts, &out->release),
+               theirs = kernels != NULL && is_described(kernels, facts, &out->kernels);
+    bool near = false;
+    if (!own) near = choose_other(framework, facts, architecture, !theirs, &out->release);
+    if (kernels != NULL && !theirs) choose_other(kernels, facts, architecture, !own, &out->kernels);
+    if (own || theirs) return;
+    out->origin = framework->release_count == 0 ? DL_RELEASE_ONLY
+                  : near                        ? DL_RELEASE_NEAREST
+                                                : DL_RELEASE_USUAL;
+}
+
+bool dl_release_is_version(const char *text) { return strpbrk(text, DIGITS) != NULL; }
+
+enum dl_code dl_release_refuse(const char *name, const struct dl_framework *const *frameworks,
+                               int count, struct dl_arena *arena, struct dl_err *err) {
+    const char *all = "";
+    for (int i = 0; i < count; i++) {
+        const struct dl_framework *f = frameworks[i];
+        all = dl_arena_printf(arena, "%s%s%s %s", all, i > 0 ? ", " : "", f->name, f->release);
+        for (int r = 0; r < f->release_count; r++)
+            all = dl_arena_printf(arena, "%s, %s", all, f->releases[r].name);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s", name, all);
 }
 
 /* DL_ERR_INPUT: `from` names no release of the file, or the chain of releases is a circle. */

@@ -15,7 +15,7 @@ enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
 
 /* Modules of a layer that selective recomputation may repeat: bits 1 << index. */
-enum dl_module { DL_MODULE_ATTENTION, DL_MODULE_MLP, DL_MODULE_NORM, DL_MODULE_MOE };
+enum dl_module { DL_MODULE_ATTENTION, DL_MODULE_MLP, DL_MODULE_NORM, DL_MODULE_MOE, DL_MODULES };
 extern const char *const dl_module_names[]; /* "attention","mlp","norm","moe", NULL */
 
 enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };
@@ -162,6 +162,11 @@ int dl_plan_stage_layers(const char *text, double *layers, int room);
 double dl_plan_recomputed_frac(const struct dl_plan *plan, double stage_layers);
 /* "none", "selective", "full", or the modules: "attention,mlp". */
 const char *dl_plan_recompute_text(const struct dl_plan *plan, struct dl_arena *arena);
+
+/* Graphs of layers and overlapped experts do not go with full recomputation. */
+static inline bool dl_plan_excludes_full(const struct dl_plan *plan) {
+    return plan->settings.moe_overlap || plan->settings.cuda_graphs == DL_GRAPHS_LAYER;
+}
 
 /* Which members of a plan were given, where 0 is a value of its own. */
 struct dl_plan_given {

@@ -46,16 +46,17 @@ static enum dl_code load_workload(struct dl_run_rows *r, const char *name, const
 /* The framework that a run used and, where it runs another one's kernels, that one (`from`). */
 struct run_release {
     const struct dl_framework *plain, *from; /* their files as they are */
-    const struct dl_framework_release *release, *from_release;
+    struct dl_release_choice choice;
 };
 
 /* The remark that the run's version is not described and that another one's constants hold. */
 static const char *release_remark(const struct dl_run_rows *r, const struct run_release *of,
                                   const char *version) {
-    const char *which = dl_framework_earlier_version(of->plain, version) != NULL ? "nearest earlier"
-                        : of->release != NULL                                    ? "usual"
-                                                                                 : "default";
-    const char *release = of->release != NULL ? of->release->name : of->plain->release;
+    const char *which = of->choice.origin == DL_RELEASE_NEAREST ? "nearest"
+                        : of->choice.release != NULL            ? "usual"
+                                                                : "default";
+    const char *release =
+        of->choice.release != NULL ? of->choice.release->name : of->plain->release;
     return version[0] == '\0'
                ? dl_arena_printf(r->arena,
                                  "framework_version is empty: constants of %s's %s release %s",
@@ -81,38 +82,13 @@ static enum dl_code load_plain(struct dl_run_rows *r, const char *name,
     return DL_OK;
 }
 
-/* Releases of that version; whether one is described. */
-static bool find_release(const struct dl_release_facts *facts, struct run_release *out) {
-    bool covered, from_covered;
-    out->release = dl_framework_release_of(out->plain, facts, &covered);
-    if (out->from != NULL)
-        out->from_release = dl_framework_release_of(out->from, facts, &from_covered);
-    return covered || out->from_release != NULL;
-}
-
-/* The release of --release; a framework without releases has nothing to choose. */
-static enum dl_code find_named_release(const struct dl_run_rows *r, struct run_release *out,
-                                       struct dl_err *err) {
-    const char *name = r->data->release, *all = out->plain->release;
-    bool known, from_known = false;
-    out->release = dl_framework_release_called(out->plain, name, &known);
-    if (out->from != NULL)
-        out->from_release = dl_framework_release_called(out->from, name, &from_known);
-    if (known || from_known || out->plain->release_count == 0) return DL_OK;
-    for (int i = 0; i < out->plain->release_count; i++)
-        all = dl_arena_printf(r->arena, "%s, %s", all, out->plain->releases[i].name);
-    return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s %s", name,
-                   out->plain->name, all);
-}
-
 static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_release *out,
                                  struct dl_run_row *run, struct dl_err *err) {
     DL_TRY(load_plain(r, dl_run_cell(r, row, DL_RUN_FRAMEWORK), &out->plain, err));
-    const char *from = out->plain->kernels.kernels_from;
+    const char *from = out->plain->kernels.kernels_from, *given = r->data->release;
     if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
-    if (r->data->release != NULL) return find_named_release(r, out, err);
-    struct dl_release_facts facts = {
-        .version = dl_run_version(r, row),
+    const struct dl_release_facts facts = {
+        .version = given != NULL ? given : dl_run_version(r, row),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
         .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
@@ -120,14 +96,13 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
         .compiler =
             run->plan.compiler == DL_COMPILER_OPEN ? "" : dl_compiler_names[run->plan.compiler],
     };
-    const char *version = facts.version;
-    if (find_release(&facts, out)) return DL_OK;
-    facts.version = dl_framework_earlier_version(out->plain, version);
-    if (facts.version == NULL)
-        facts.version =
-            dl_framework_usual_version(out->plain, dl_device_architecture(run->system->device));
-    find_release(&facts, out);
-    run->release_remark = release_remark(r, out, version);
+    dl_release_choose(out->plain, out->from, &facts, dl_device_architecture(run->system->device),
+                      &out->choice);
+    if (out->choice.origin == DL_RELEASE_DESCRIBED || out->choice.origin == DL_RELEASE_ONLY)
+        return DL_OK;
+    if (given != NULL && !dl_release_is_version(given))
+        return dl_release_refuse(given, &out->plain, 1, r->arena, err);
+    run->release_remark = release_remark(r, out, facts.version);
     return DL_OK;
 }
 
@@ -153,14 +128,14 @@ static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run
     struct run_release of = {0};
     DL_TRY(load_release(r, row, &of, run, err));
     const char *asked = dl_run_cell(r, row, DL_RUN_WORKLOAD);
-    *workload = dl_framework_workload(of.plain, of.release, asked);
+    *workload = dl_framework_workload(of.plain, of.choice.release, asked);
     if (*workload == asked && of.from != NULL)
-        *workload = dl_framework_workload(of.from, of.from_release, asked);
+        *workload = dl_framework_workload(of.from, of.choice.kernels, asked);
     run->framework = of.plain;
-    if (of.release == NULL && of.from_release == NULL) return DL_OK;
+    if (of.choice.release == NULL && of.choice.kernels == NULL) return DL_OK;
     const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
-               *release = of.release != NULL ? of.release->name : NULL,
-               *kernels = of.from_release != NULL ? of.from_release->name : NULL;
+               *release = of.choice.release != NULL ? of.choice.release->name : NULL,
+               *kernels = of.choice.kernels != NULL ? of.choice.kernels->name : NULL;
     const char *key =
         dl_arena_printf(r->arena, "framework %s release %s kernels %s", name,
                         release != NULL ? release : "", kernels != NULL ? kernels : "");

@@ -5,6 +5,7 @@
 #include "model/framework/settings.h"
 #include "model/plan/plan_defaults.h"
 #include "model/core/synonym.h"
+#include "predict/inputs/frameworks.h"
 #include "predict/inputs/inputs.h"
 #include "predict/options/dataset.h"
 
@@ -32,49 +33,6 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
         o->value = equals + 1;
     }
     return dl_data_intervals(data, context->arena, &data->intervals, err);
-}
-
-/* "a,b,c", in that order. */
-static enum dl_code load_listed(struct dl_context *context, const struct dl_data *data,
-                                const char *list, struct dl_inputs *out, struct dl_err *err) {
-    for (const char *s = list;; s++) {
-        const size_t length = strcspn(s, ",");
-        const char *name = dl_arena_strndup(context->arena, s, length);
-        const int at = out->framework_count;
-        if (at == DL_MAX_FRAMEWORKS)
-            return dl_fail(err, DL_ERR_USAGE, "--framework: more than %d", (int)DL_MAX_FRAMEWORKS);
-        DL_TRY(dl_data_framework(data, name, context->arena, &out->frameworks[at], err));
-        for (int i = 0; i < at; i++) {
-            if (strcmp(out->frameworks[i]->name, out->frameworks[at]->name) == 0)
-                return dl_fail(err, DL_ERR_USAGE, "--framework: \"%s\" names one twice", list);
-        }
-        out->framework_count++;
-        s += length;
-        if (*s == 0) return DL_OK;
-    }
-}
-
-static enum dl_code load_frameworks(struct dl_context *context, const struct dl_data *data,
-                                    struct dl_inputs *out, struct dl_err *err) {
-    const char *name = out->words.framework;
-    out->framework_listed = strchr(name, ',') != NULL;
-    out->framework_all = strcmp(name, "all") == 0 || out->framework_listed;
-    if (out->framework_listed) return load_listed(context, data, name, out, err);
-    if (!out->framework_all) {
-        out->framework_count = 1;
-        return dl_data_framework(data, name, context->arena, &out->frameworks[0], err);
-    }
-    const char **names;
-    dl_data_names(data, DL_DATA_FRAMEWORK, context->arena, &names);
-    for (int i = 0; names[i] != NULL && out->framework_count < DL_MAX_FRAMEWORKS; i++) {
-        const struct dl_framework **next = &out->frameworks[out->framework_count];
-        DL_TRY(dl_data_framework(data, names[i], context->arena, next, err));
-        if ((*next)->status == DL_MAINTAINED || out->words.all_frameworks)
-            out->framework_count++;
-        else
-            out->left_out++;
-    }
-    return DL_OK;
 }
 
 enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char *command,
@@ -122,38 +80,6 @@ static enum dl_code nodes_of_gpus(struct dl_inputs *out, struct dl_err *err) {
     out->nodes[0] = out->words.gpus / out->plan.devices_per_node;
     out->node_count = 1;
     return DL_OK;
-}
-
-/* Whether the framework whose kernels `f` runs has that release. */
-static enum dl_code kernels_have_release(struct dl_context *context, const struct dl_framework *f,
-                                         const char *name, bool *out, struct dl_err *err) {
-    struct dl_data data = context->data;
-    const struct dl_framework *from = NULL;
-    data.release = NULL;
-    *out = false;
-    if (f->kernels.kernels_from == NULL) return DL_OK;
-    DL_TRY(dl_data_framework(&data, f->kernels.kernels_from, context->arena, &from, err));
-    dl_framework_release_called(from, name, out);
-    return DL_OK;
-}
-
-/* An unknown release is an error that lists the releases. */
-static enum dl_code check_release(struct dl_context *context, const char *name,
-                                  const struct dl_inputs *inputs, struct dl_err *err) {
-    const char *all = "";
-    if (name == NULL) return DL_OK;
-    for (int i = 0; i < inputs->framework_count; i++) {
-        const struct dl_framework *f = inputs->frameworks[i];
-        bool known;
-        dl_framework_release_called(f, name, &known);
-        if (!known) DL_TRY(kernels_have_release(context, f, name, &known, err));
-        if (known) return DL_OK;
-        all = dl_arena_printf(context->arena, "%s%s%s %s", all, all[0] != 0 ? ", " : "", f->name,
-                              f->release);
-        for (int r = 0; r < f->release_count; r++)
-            all = dl_arena_printf(context->arena, "%s, %s", all, f->releases[r].name);
-    }
-    return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s", name, all);
 }
 
 const char *dl_inputs_batch(const struct dl_inputs *inputs, const struct dl_plan *plan,
@@ -206,7 +132,7 @@ static enum dl_code read_workload(struct dl_context *context, struct dl_data *da
     for (int i = 0; i < out->framework_count; i++) {
         const struct dl_framework *framework = out->frameworks[i];
         const char *name = dl_framework_workload(
-            framework, dl_framework_release_for(framework, data->release, data->architecture),
+            framework, dl_framework_release_find(framework, framework->release),
             out->words.workload);
         if (strcmp(name, out->words.workload) != 0)
             DL_TRY(dl_data_workload(data, name, context->arena, &out->own_workloads[i], err));
@@ -352,10 +278,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     if (out->system->borrowed != NULL)
         context->note(context, "%s: %s", out->system->name, out->system->borrowed);
     DL_TRY(nodes_of_gpus(out, err));
-    data.release = out->words.release;
     data.architecture = out->system->device->architecture;
-    DL_TRY(load_frameworks(context, &data, out, err));
-    DL_TRY(check_release(context, data.release, out, err));
+    DL_TRY(dl_inputs_frameworks(context, &data, out, err));
     DL_TRY(apply_settings(context, out, err));
     DL_TRY(load_workload(context, &data, out, err));
     if (out->words.measured != NULL && out->heterogeneous != NULL)

@@ -11,7 +11,7 @@
 static const double Z80 = 1.2815515655446004;
 
 struct asked {
-    const char *systems, *workloads;
+    const char *systems, *workloads, *weights, *prices;
 };
 #define ASKED(member) struct asked, member
 
@@ -22,6 +22,12 @@ const struct dl_option dl_match_options[] = {
      DL_TEXT(ASKED(systems))},
     {"workloads", 0, "NAME,...", "Match", "networks to compare; default: resnet50,vgg16,bert_base",
      DL_TEXT(ASKED(workloads))},
+    {"weights", 0, "N,...", "Match",
+     "for each workload the share of the first system's time that it takes, e.g. 60,40: compares "
+     "the systems on the mix",
+     DL_TEXT(ASKED(weights))},
+    {"prices", 0, "AMOUNT,...", "Match", "price of a node-hour of each system, in their order",
+     DL_TEXT(ASKED(prices))},
     {.name = NULL},
 };
 
@@ -33,22 +39,33 @@ struct search {
     const char *precision;
 };
 
-/* "a,b,c" into names; returns how many, -1: too many or out of memory. A workload with parameters
- * holds commas: "gpt:layers=24,hidden=1024" counts as one when it is alone. */
+/* "a,b,c" into names; returns how many, -1: too many. After a colon, "key=value" goes on with the
+ * parameters of a workload: "gpt:layers=24,hidden=1024,resnet50" are two names. */
 static int split(struct dl_arena *arena, const char *list, const char **names) {
     int count = 0;
-    if (strchr(list, ':') != NULL) {
-        names[0] = list;
-        return 1;
-    }
     for (const char *s = list;; s++) {
-        const size_t length = strcspn(s, ",");
+        size_t length = strcspn(s, ",");
+        while (s[length] == ',' && memchr(s, ':', length) != NULL &&
+               s[length + 1 + strcspn(s + length + 1, "=:,")] == '=')
+            length += 1 + strcspn(s + length + 1, ",");
         if (count == DL_MATCH_NAMES) return -1;
-        names[count] = dl_arena_strndup(arena, s, length);
-        if (names[count++] == NULL) return -1;
+        names[count++] = dl_arena_strndup(arena, s, length);
         s += length;
         if (*s == 0) return count;
     }
+}
+
+/* One amount above 0 for each of `count` names. */
+static enum dl_code read_amounts(struct search *m, const char *option, const char *list, int count,
+                                 double *out, struct dl_err *err) {
+    const char *parts[DL_MATCH_NAMES], *currency;
+    if (list == NULL) return DL_OK;
+    if (split(m->context->arena, list, parts) != count)
+        return dl_fail(err, DL_ERR_USAGE, "--%s: expected %d amounts, as many as --%s", option,
+                       count, strcmp(option, "prices") == 0 ? "systems" : "workloads");
+    for (int i = 0; i < count; i++)
+        DL_TRY(dl_amount_parse(option, parts[i], m->context->arena, &out[i], &currency, err));
+    return DL_OK;
 }
 
 static void count_reason(struct dl_match *out, const char *why) {
@@ -60,8 +77,9 @@ static void count_reason(struct dl_match *out, const char *why) {
     out->reasons[i].count++;
 }
 
-static enum dl_code add(struct search *m, const char *system, const char *workload,
+static enum dl_code add(struct search *m, int index, const char *workload,
                         const struct dl_framework *framework, struct dl_err *err) {
+    const char *system = m->out->systems[index];
     const struct dl_advise_change change = {.options = {{"system", system},
                                                         {"workload", workload},
                                                         {"framework", framework->name},
@@ -79,8 +97,10 @@ static enum dl_code add(struct search *m, const char *system, const char *worklo
         return dl_fail(err, DL_ERR_USAGE, "more than %d combinations", DL_MATCH_ROWS);
     const struct dl_prediction *p = &v.prediction;
     const double rate = p->fits ? p->throughput_samples_per_s : NAN, per_j = rate / v.job_w,
-                 price = m->rates.price_per_node_hour > 0 ? m->rates.price_per_node_hour
-                                                          : v.price_per_node_hour,
+                 price = m->out->price_per_node_hour[index] > 0 ? m->out->price_per_node_hour[index]
+                         : m->rates.price_per_node_hour > 0     ? m->rates.price_per_node_hour
+                                                                : v.price_per_node_hour,
+                 carbon = m->rates.carbon_g_per_kwh,
                  half = log(p->iteration_high_s / p->iteration_s), power = Z80 * v.power_sigma_log;
     m->out->rows[m->out->count++] = (struct dl_match_row){
         .workload = workload,
@@ -92,6 +112,7 @@ static enum dl_code add(struct search *m, const char *system, const char *worklo
         .devices = v.devices,
         .samples_per_s_per_device = rate / (double)v.devices,
         .cost_per_million_samples = 1e6 / rate * (double)v.nodes * price / 3600,
+        .carbon_kg_per_million_samples = carbon > 0 ? 1e6 / per_j / 3.6e6 * carbon / 1e3 : NAN,
         .samples_per_s = rate,
         .low_samples_per_s = rate * p->iteration_s / p->iteration_high_s,
         .high_samples_per_s = rate * p->iteration_s / p->iteration_low_s,
@@ -138,17 +159,78 @@ const struct dl_match_row *dl_match_best(const struct dl_match *match, const cha
     return tie ? usual : best;
 }
 
+int dl_match_mixes(const struct dl_match *match, struct dl_match_mix out[DL_MATCH_NAMES]) {
+    int count = 0;
+    for (int s = 0; s < match->system_count && match->weights[0] > 0; s++) {
+        struct dl_match_mix mix = {.system = match->systems[s]};
+        double time = 0, cost = 0, energy = 0, first_energy = 0;
+        for (int w = 0; w < match->workload_count; w++) {
+            const char *workload = match->workloads[w];
+            const struct dl_match_row *r = dl_match_best(match, workload, mix.system, false),
+                                      *first =
+                                          dl_match_best(match, workload, match->systems[0], false);
+            if (r == NULL || first == NULL) {
+                mix.missing = workload;
+                time = cost = energy = NAN;
+                continue;
+            }
+            const double samples = match->weights[w] * first->samples_per_s;
+            mix.devices = r->devices;
+            time += samples / r->samples_per_s;
+            energy += samples / r->samples_per_j;
+            first_energy += samples / first->samples_per_j;
+            cost +=
+                match->weights[w] * r->cost_per_million_samples / first->cost_per_million_samples;
+        }
+        mix.speed_ratio = 1 / time;
+        mix.cost_ratio = cost;
+        mix.energy_ratio = energy / first_energy;
+        int at = count++;
+        for (; at > 0 && !(out[at - 1].speed_ratio >= mix.speed_ratio) && dl_known(mix.speed_ratio);
+             at--)
+            out[at] = out[at - 1];
+        out[at] = mix;
+    }
+    return count;
+}
+
 bool dl_match_asked(const struct dl_options *options) {
     return dl_option_given(options, "systems") || dl_option_given(options, "workloads");
+}
+
+/* --system and --workload are other names of --systems and --workloads. */
+static enum dl_code list_given(const struct search *m, const char *name, const char *list_name,
+                               const char **list, struct dl_err *err) {
+    const char *given = dl_option_text(m->options, name);
+    if (given == NULL) return DL_OK;
+    if (dl_option_given(m->options, list_name))
+        return dl_fail(err, DL_ERR_USAGE, "--%s and --%s are the same list: give one", name,
+                       list_name);
+    *list = given;
+    return DL_OK;
+}
+
+static enum dl_code read_weights(struct search *m, const struct asked *asked, struct dl_err *err) {
+    struct dl_match *out = m->out;
+    double sum = 0;
+    DL_TRY(
+        read_amounts(m, "prices", asked->prices, out->system_count, out->price_per_node_hour, err));
+    DL_TRY(read_amounts(m, "weights", asked->weights, out->workload_count, out->weights, err));
+    for (int w = 0; w < out->workload_count; w++) sum += out->weights[w];
+    for (int w = 0; sum > 0 && w < out->workload_count; w++) out->weights[w] /= sum;
+    return DL_OK;
 }
 
 static enum dl_code read_names(struct search *m, struct dl_err *err) {
     struct dl_context *context = m->context;
     struct dl_match *out = m->out;
     struct asked asked = {
-        "cartesius-knl,cartesius-k40,das5-titanx,das5-titanx-pascal,iris-v100,iris-skylake",
-        "resnet50,vgg16,bert_base"};
+        .systems =
+            "cartesius-knl,cartesius-k40,das5-titanx,das5-titanx-pascal,iris-v100,iris-skylake",
+        .workloads = "resnet50,vgg16,bert_base"};
     DL_TRY(dl_options_bind(m->options, dl_match_options, &asked, err));
+    DL_TRY(list_given(m, "system", "systems", &asked.systems, err));
+    DL_TRY(list_given(m, "workload", "workloads", &asked.workloads, err));
     out->system_count = split(context->arena, asked.systems, out->systems);
     out->workload_count = split(context->arena, asked.workloads, out->workloads);
     if (out->system_count < 1 || out->workload_count < 1)
@@ -162,7 +244,7 @@ static enum dl_code read_names(struct search *m, struct dl_err *err) {
         const struct dl_workload *known;
         DL_TRY(dl_data_workload(&context->data, out->workloads[w], context->arena, &known, err));
     }
-    return DL_OK;
+    return read_weights(m, &asked, err);
 }
 
 /* One precision for all: the devices' default where it is the same, else mixed where it is faster
@@ -192,19 +274,22 @@ enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *o
                           struct dl_match *out, struct dl_err *err) {
     struct search m = {.context = context, .options = options, .out = out};
     struct dl_inputs *inputs = dl_arena_alloc(context->arena, 1, sizeof *inputs);
+    struct dl_options first;
     *out =
         (struct dl_match){.rows = dl_arena_alloc(context->arena, DL_MATCH_ROWS, sizeof *out->rows)};
-    if (dl_option_given(options, "system") || dl_option_given(options, "workload"))
-        return dl_fail(err, DL_ERR_USAGE, "match compares several: give --systems and --workloads");
-    DL_TRY(dl_inputs_load(context, options, inputs, err)); /* checks, and names frameworks */
-    DL_TRY(dl_rates_read(options, context->arena, &m.rates, err));
     DL_TRY(read_names(&m, err));
+    const struct dl_advise_change names = {
+        .options = {{"system", out->systems[0]}, {"workload", out->workloads[0]}},
+        .option_count = 2};
+    DL_TRY(dl_advise_options(context->arena, options, &names, &first, err));
+    DL_TRY(dl_inputs_load(context, &first, inputs, err)); /* checks, and names frameworks */
+    DL_TRY(dl_rates_read(options, context->arena, &m.rates, err));
     DL_TRY(choose_precision(&m, inputs, err));
     out->nodes = inputs->nodes[0];
     for (int w = 0; w < out->workload_count; w++)
         for (int f = 0; f < inputs->framework_count; f++)
             for (int s = 0; s < out->system_count; s++)
-                DL_TRY(add(&m, out->systems[s], out->workloads[w], inputs->frameworks[f], err));
+                DL_TRY(add(&m, s, out->workloads[w], inputs->frameworks[f], err));
     return out->count > 0
                ? DL_OK
                : dl_fail(err, DL_ERR_NO, "none of %d combinations can run", out->impossible);

@@ -7,7 +7,7 @@
 
 enum { DL_MATCH_NAMES = 64, DL_MATCH_ROWS = 4096, DL_MATCH_REASONS = 32 };
 
-extern const struct dl_option dl_match_options[]; /* --systems, --workloads */
+extern const struct dl_option dl_match_options[]; /* --systems, --workloads, --weights, --prices */
 
 /* One combination on the nodes asked for; samples/s and, hosts included, samples/J of all nodes,
  * with the ends of their 80 % intervals. NAN: unknown power, or a plan that does not fit. */
@@ -15,7 +15,8 @@ struct dl_match_row {
     const char *workload, *framework, *system, *device, *release, *precision;
     int64_t devices;
     double samples_per_s_per_device;
-    double cost_per_million_samples; /* at the system's price; NAN: unknown */
+    double cost_per_million_samples;      /* at the system's price; NAN: unknown */
+    double carbon_kg_per_million_samples; /* NAN without --carbon or power */
     double samples_per_s, low_samples_per_s, high_samples_per_s;
     double samples_per_j, low_samples_per_j, high_samples_per_j;
     bool fits;
@@ -27,6 +28,8 @@ struct dl_match_row {
 struct dl_match {
     const char *systems[DL_MATCH_NAMES], *workloads[DL_MATCH_NAMES];
     int system_count, workload_count;
+    double weights[DL_MATCH_NAMES];             /* of the workloads, sum 1; all 0: not given */
+    double price_per_node_hour[DL_MATCH_NAMES]; /* of a node-hour of each system; 0: not given */
     int64_t nodes;
     enum dl_precision precision; /* of all combinations */
     bool precision_chosen;       /* not given, and not the default of every device */
@@ -39,10 +42,22 @@ struct dl_match {
     int reason_count;
 };
 
+/* A machine on the weighted workloads, relative to the first system: how many times as fast, and
+ * the cost and energy of the same work. A weight is the share of the first system's time that its
+ * workload takes. NAN: a workload does not run, or no price or power is known. */
+struct dl_match_mix {
+    const char *system, *missing; /* missing: a workload that does not fit there, or NULL */
+    int64_t devices;
+    double speed_ratio, cost_ratio, energy_ratio;
+};
+/* One for each system, fastest first; returns how many, 0 without weights. */
+int dl_match_mixes(const struct dl_match *match, struct dl_match_mix out[DL_MATCH_NAMES]);
+
 /* Whether options ask for a match: --systems or --workloads are given. */
 bool dl_match_asked(const struct dl_options *options);
 
-/* DL_ERR_USAGE: unknown names, --system or --workload given; DL_ERR_NO: no combination can run. */
+/* --system and --workload may hold the lists, too. DL_ERR_USAGE: unknown names; DL_ERR_NO: no
+ * combination can run. */
 enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *options,
                           struct dl_match *out, struct dl_err *err);
 

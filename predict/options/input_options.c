@@ -30,7 +30,9 @@ const struct dl_option dl_input_options[] = {
      "with --framework all: also frameworks that are retired, lossy or asynchronous",
      DL_FLAG(INPUT(words.all_frameworks))},
     {"release", 0, "NAME", "What",
-     "release of the framework; default: the one that the framework file describes",
+     "release or version of the framework (\"2.0\", \"NeMo 26.04\"), as in column "
+     "framework_version; "
+     "default: usual on the device",
      DL_TEXT(INPUT(words.release))},
     {"set", 0, "KEY=VALUE", "What",
      "what if: change any field of the system, device, workload or framework, e.g. "

@@ -36,8 +36,8 @@ static void ask(struct asker *a, const struct dl_inputs *inputs,
                                           &inputs->rates};
     struct dl_table table;
     const char *checkpoint = "";
-    dl_rows_init(&table, arena, 0);
-    dl_rows_add(&table, &row);
+    dl_rows_init(&table, arena, &(struct dl_rows_style){0});
+    dl_rows_add(&table, &row, &(struct dl_rows_style){0});
     if (dl_checkpoint_text(a->context, a->options, &row, &checkpoint, &refusal) != DL_OK)
         checkpoint = refusal.message;
     const char *csv = dl_table_csv(&table);

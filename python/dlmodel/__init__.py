@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import csv
 import ctypes
-import ctypes.util
 import importlib
 import io
 import json
@@ -105,9 +104,21 @@ class _Settings(ctypes.Structure):
                 ("names_only", ctypes.c_int)]
 
 
+def _installation() -> Optional[str]:
+    """The folder below which the wheel put share/dlmodel; None: no wheel."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for _ in range(4):  # PREFIX/lib/python3.N/site-packages, or a folder of `pip install --target`
+        if os.path.isdir(os.path.join(folder, "share", "dlmodel", "data")):
+            return folder
+        folder = os.path.dirname(folder)
+    return None
+
+
 def _load() -> ctypes.CDLL:
-    path = os.environ.get("DLMODEL_LIBRARY") or ctypes.util.find_library("dlmodel")
-    library = ctypes.CDLL(path or "libdlmodel.so.0")
+    path, prefix = os.environ.get("DLMODEL_LIBRARY"), _installation()
+    if not path and prefix:
+        path = os.path.join(prefix, "share", "dlmodel", "lib", "libdlmodel.so.0")
+    library = ctypes.CDLL(path if path and os.path.exists(path) else "libdlmodel.so.0")
     pointer, text = ctypes.c_void_p, ctypes.c_char_p
     for name, result, arguments in (
             ("version", text, []),
@@ -161,6 +172,9 @@ class Model:
     def __init__(self, data: Optional[str] = None, local_profile: Optional[str] = None,
                  names_only: bool = False) -> None:
         self._library = _lib()
+        prefix = None if data is not None or os.environ.get("DLMODEL_DATA") else _installation()
+        if prefix is not None:
+            data = os.path.join(prefix, "share", "dlmodel", "data")
         settings = _Settings(data.encode() if data is not None else None,
                              local_profile.encode() if local_profile is not None else None,
                              int(names_only))

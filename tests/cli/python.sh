@@ -1,5 +1,5 @@
 #!/bin/sh
-# python: the Python module against the program's JSON, its installation by pip, and the notebook of docs/.
+# python: the Python module against the program's JSON, and the notebook of docs/. Installation by pip: wheel.sh.
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
 work=$SCRATCH
@@ -63,15 +63,3 @@ echo 'raise ImportError("none here")' > "$work/none/torch/__init__.py"
 PYTHONPATH=$work/none:$(pwd)/python python3 -m dlmodel torchvision resnet50 > "$work/out" 2> "$work/err"
 status=$?
 check 'without PyTorch it says what to install' 5 'pip install dlmodel\[torch\]'
-if python3 -c 'import setuptools, pip, wheel' > /dev/null 2>&1; then
-    cp -r python "$work/python"
-    python3 -m pip install --quiet --no-build-isolation --no-deps --no-index --target "$work/site" "$work/python" > "$work/out" 2> "$work/err"
-    status=$?
-    check 'pip installs it' 0
-    (cd "$work" && PYTHONPATH=$work/site python3 -c 'import dlmodel; print(dlmodel.__file__, dlmodel.version())') > "$work/out" 2> "$work/err"
-    status=$?
-    check 'and it runs from there' 0
-    has 'from there' '/site/dlmodel/'
-else
-    echo 'skip installation by pip: no pip, setuptools or wheel (Debian packages python3-pip, python3-setuptools, python3-wheel)'
-fi

@@ -133,20 +133,67 @@ check 'a file with a key of another behaviour' 3 'pytorch-ddp.json:[0-9]+:[0-9]+
 # versions of runs
 runs() { # runs FRAMEWORK SYSTEM WORKLOAD VERSION: predicts one row of a table
     printf 'id,source,system,framework,framework_version,workload,precision,nodes,devices_per_node,batch_per_device,metric,unit,value\n' > "$SCRATCH/runs.csv"
-    printf 'a,s,%s,%s,%s,%s,bf16,1,4,4,iteration,s,1\n' "$2" "$1" "$4" "$3" >> "$SCRATCH/runs.csv"
+    printf 'a,s,%s,%s,%s,%s,mixed,1,4,4,iteration,s,1\n' "$2" "$1" "$4" "$3" >> "$SCRATCH/runs.csv"
     run compare -q --json "$SCRATCH/runs.csv"
 }
 gpt=gpt2_xl
 runs megatron-core dgx-h100 $gpt 'NeMo 26.04'
-has 'a version later than all: the latest before it' 'framework_version ."NeMo 26.04.": constants of its nearest earlier release NeMo 25.11 to 26.02'
+has 'a version later than all: the latest before it' 'framework_version ."NeMo 26.04.": constants of its nearest release NeMo 25.11 to 26.02'
 runs megatron-core dgx-h100 $gpt 'NeMo 24.03'
-hasnt 'a version that a release covers' 'nearest earlier'
+hasnt 'a version that a release covers' 'nearest'
 runs megatron-core gb200-nvl72 $gpt 'NeMo'
 has 'a version without a number: the usual release of the device' 'usual release NeMo 25.11 to 26.02'
-run predict -q --json -s azure-nc24rs-v100 -w resnet50 -f tensorflow-mirrored -p mixed -b 128 --release 1.8
-says '--release takes a version' test "$status" -eq 0
-run predict -s azure-nc24rs-v100 -w resnet50 -f tensorflow-mirrored -p mixed -b 128 --release 7.1
-check '--release without a release' 2 'no release "7.1"; there are'
+run predict -s azure-nc24rs-v100 -w resnet50 -f tensorflow-mirrored -p mixed -b 128 --release nightly
+check '--release that is neither a release nor a version' 2 'no release "nightly"; there are'
+
+# --release takes what framework_version takes: the release of each, and why it is that one
+while IFS='|' read -r framework system version release why; do
+    case $framework in
+    *megatron* | *fsdp*) network=$gpt ;;
+    *) network=resnet50 ;;
+    esac
+    run predict --json -s "$system" -w "$network" -f "$framework" -n 1 -b 4 -p mixed --release "$version"
+    says "--release $version of $framework on $system: $release" test "$(jq -r '.results[0].release' "$SCRATCH/out")" = "$release"
+    if [ -n "$why" ]; then
+        says "its remark" grep -qF -e "--release: no release covers \"$version\": constants of $framework $release ($why)" "$SCRATCH/err"
+    else
+        says "no remark" test "$(grep -c 'no release covers' "$SCRATCH/err")" -eq 0
+    fi
+    runs "$framework" "$system" "$network" "$version"
+    case $why in
+    'the nearest') has 'the same in a table' "of its nearest release $release" ;;
+    'usual on this device') has 'the same in a table' "(usual|default) release $release" ;;
+    *) hasnt 'the same in a table' 'no release of' ;;
+    esac
+done << 'END'
+megatron-core|dgx-h100|NeMo 26.04|NeMo 25.11 to 26.02|the nearest
+megatron-core|dgx-h100|26.04|NeMo 25.11 to 26.02|the nearest
+megatron-core|dgx-h100|25.09|NeMo 25.09|
+megatron-core|dgx-h100|core_r0.12.0|0.8 to 0.13|
+megatron-core|dgx-h100|dev of 2025|0.8 to 0.13|usual on this device
+megatron-core|gb200-nvl72|dev of 2025|NeMo 25.11 to 26.02|usual on this device
+megatron|dgx-a100-80|v2.0|2.0|
+megatron|dgx-a100-80|v2.6|2.x|
+megatron|dgx-a100-80|23.08|2.x|usual on this device
+pytorch-ddp|dgx-a100-80|v2.1.0+cu121|2.0|
+pytorch-ddp|dgx-a100-80|torch==1.13.1|1.11|
+pytorch-ddp|dgx1-v100|PyTorch 1.4.0|1.8|the nearest
+pytorch-ddp|dgx-a100-80|nvcr.io/nvidia/pytorch:20.12-py3|NGC 20.12|
+pytorch-ddp|dgx-a100-80|23.08|NGC 21.03|the nearest
+pytorch-ddp|dgx-a100-80|build 7f2c|2.0|usual on this device
+pytorch-ddp|dgx1-v100|build 7f2c|1.8|usual on this device
+pytorch-fsdp|dgx-h100|23.08|1.13|usual on this device
+horovod-pytorch|dgx-a100-80|PyTorch 1.11.0+cu113|0.21|
+horovod-pytorch|dgx1-v100|0.12|0.19|the nearest
+horovod-tensorflow|dgx1-v100|1.15|1.14|the nearest
+horovod-tensorflow|dgx1-v100|1.0|1.11|the nearest
+horovod-tensorflow|dgx-a100-80|2.16.1|2.0|
+horovod-mxnet|dgx1-v100|23.08|NGC with DALI|
+horovod-mxnet|dgx-a100-80|CUDA 11.6|NGC with DALI|usual on this device
+mxnet-device|dgx1-v100|MXNet 1.9|1.5|the nearest
+tensorflow-multiworker|dgx1-v100|2.9|2.x|
+tensorflow-ps|dgx1-v100|1.15|1.x|
+END
 
 # attention: fused where the release has it and the device runs it
 score() { # score SYSTEM FRAMEWORK [ARGS...]: activations [bytes]

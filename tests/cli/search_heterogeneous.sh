@@ -74,8 +74,16 @@ has 'and why' 'deepspeed-zero1 needs GPUs of pascal or newer; k40 is kepler'
 hasnt 'which have no row' '^ bert_base +megatron-core'
 run match --systems nowhere
 check 'an unknown system' 2 'nowhere'
-run match --system iris-v100
-check 'one system' 2 'give --systems and --workloads'
+run match --system iris-v100 --systems das5-titanx
+check 'systems given twice' 2 'are the same list'
+run match -s iris-v100,dgx-h100 -w 'resnet50,gpt:layers=4,hidden=512,seq=512,vocab=1024' -f pytorch-ddp -p fp32 --weights 3,1 --prices 10,40USD --carbon 360 --json
+check 'a mix of workloads' 0
+worked=$(field '(lambda rate, joule, mix: abs(mix["speed_ratio"] * (0.75 * rate[0] / rate[1] + 0.25 * rate[2] / rate[3]) - 1) < 1e-9 and abs(mix["cost_ratio"] * mix["speed_ratio"] / 4 - 1) < 1e-9 and abs(mix["energy_ratio"] * (0.75 * rate[0] / joule[0] + 0.25 * rate[2] / joule[2]) / (0.75 * rate[0] / joule[1] + 0.25 * rate[2] / joule[3]) - 1) < 1e-9)([r["throughput_samples_per_s"] for r in d["results"]], [r["samples_per_joule"] for r in d["results"]], d["mix"][0])')
+if [ "$worked" = True ]; then echo 'ok the mix by hand'; else bad 'the mix by hand' "$worked"; fi
+carbon=$(field 'all(abs(r["carbon_kg_per_million_samples"] * r["samples_per_joule"] * 10 - 1) < 1e-9 for r in d["results"])')
+if [ "$carbon" = True ]; then echo 'ok carbon of a million samples'; else bad 'carbon of a million samples' "$carbon"; fi
+run match -s iris-v100 -w resnet50,vgg16 --weights 1
+check 'a weight for each workload' 2 'expected 2 amounts'
 
 # Stages: on one kind as the strategy pipeline orders them; commands give what is asked.
 run search --heterogeneous iris-v100:2,das5-titanx:4 --workload resnet50 --framework pytorch-ddp --global-batch 256 --place stages --devices-per-node 1 --json

@@ -1,16 +1,6 @@
 /* F-BOUND against F-SAVING on random plans: where the bottleneck
  * is a resource, no other one saves more of the iteration than those that relieve it, unless two
  * limit at once: with 10 % more of the first the bottleneck is another. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/engine/strategies/strategy.h"
 #include "model/machine/what_if.h"
 #include "model/search/limits.h"
@@ -139,7 +129,6 @@ static void compare(struct dl_arena *arena) {
 }
 
 static void the_bottleneck_saves_most(void **state) {
-    (void)state;
     const char *asked = getenv("DL_BOTTLENECKS");
     const int cases = asked != NULL ? atoi(asked) : USUAL;
     while (compared < cases) {

@@ -1,16 +1,6 @@
 /* `ideal` is the bound that its file says it is: no framework whose devices wait for each other and
  * that sends whole gradients beats it, in any cell of all systems, twelve networks, 1 to 64 nodes
  * and every precision. Scaling efficiency stays below 1 but for what the output names. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/framework/gradient_sync.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/framework/cost.h"
@@ -101,7 +91,6 @@ static int step(void) {
 }
 
 static void nothing_beats_the_bound(void **state) {
-    (void)state;
     const struct dl_framework *ideal = framework_named("ideal");
     int compared = 0;
     for (int s = 0; s < all.system_count; s += step()) {
@@ -158,7 +147,6 @@ static struct dl_plan any_plan(uint64_t *seed) {
 
 /* Splits of every kind. */
 static void nothing_beats_the_bound_of_a_split(void **state) {
-    (void)state;
     static const char *const names[] = {"resnet50",   "vgg16",       "alexnet",
                                         "bert_large", "llama3_8b",   "mixtral_8x7b",
                                         "gpt2",       "densenet121", "gpt_oss_120b"};
@@ -201,7 +189,6 @@ static double passes_of(struct dl_passes p) { return p.reads + p.writes + p.fixe
 
 /* The kernels of the bound make the fewest passes that any framework is known to make. */
 static void best_kernels(void **state) {
-    (void)state;
     const struct dl_framework *ideal = framework_named("ideal");
     static const struct dl_device no_device;
     const struct dl_kernel_facts best =
@@ -236,7 +223,6 @@ static void best_kernels(void **state) {
 
 /* Scaling efficiency is above 1 only where the output says why. */
 static void efficiency_is_named(void **state) {
-    (void)state;
     static const char *const strategies[] = {"data",          "zero1",        "zero3",
                                              "data+filter",   "data+channel", "data+spatial",
                                              "data+pipeline", "data+tensor",  "3d"};

@@ -3,15 +3,6 @@
  * figure of data/ is repeated here.
  */
 #include <ctype.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "model/network/collective.h"
 #include "model/catalog/data.h"
@@ -229,7 +220,6 @@ static void check_twins(const struct a_case *c, int number, const struct dl_plan
 }
 
 static void any_plan(void **state) {
-    (void)state;
     int made = 0, refused = 0, too_large = 0;
     seed = 20261122;
     for (int number = 0; number < CASES; number++) {

@@ -1,14 +1,6 @@
 /* Properties of dl_collective_time() over 1000 random systems and requests: one rank is free; time
  * = latency + bandwidth; longer messages and higher latency never make it faster; doubling a
  * bandwidth never slows it. The textbook rows likewise in bytes, alpha and beta. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "tests/check.h"
 
@@ -108,7 +100,6 @@ static double time_of(const struct dl_system *system, const struct dl_collective
     } while (0)
 
 static void libraries(void **state) {
-    (void)state;
     random_state = 20190501u;
     for (int i = 0; i < CASES; i++) {
         struct dl_system system = random_system(), other = system;

@@ -1,15 +1,6 @@
 /* One plan has one value, however it is written: 10,000 random plans of everything in data/, each
  * spelled in two ways; the search's value of a plan against dl_predict's; the C library against
  * both. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "include/dlmodel.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/search/search.h"
@@ -140,7 +131,6 @@ static bool respell_split(struct dl_plan *a, struct dl_plan *b, int64_t devices)
 }
 
 static void two_ways(void **state) {
-    (void)state;
     seed = 20261122;
     int data = 0, split = 0;
     for (int i = 0; i < PLANS; i++) {
@@ -171,7 +161,6 @@ static void two_ways(void **state) {
 
 /* `data` of one device is every strategy's, and sharding among one changes nothing. */
 static void one_device(void **state) {
-    (void)state;
     seed = 7;
     int compared = 0;
     for (int i = 0; i < PLANS / 20; i++) {
@@ -196,7 +185,6 @@ static void one_device(void **state) {
 
 /* Every plan that a search keeps has the value that dl_predict gives it. */
 static void search_is_predict(void **state) {
-    (void)state;
     seed = 11;
     int compared = 0;
     for (int i = 0; i < SEARCHES; i++) {
@@ -262,7 +250,6 @@ static bool another_release(const struct dl_system *system) {
 
 /* The C library, whose figures are those that the program prints as JSON, against dl_predict. */
 static void library_is_predict(void **state) {
-    (void)state;
     seed = 13;
     char directory[4096], number[32];
     snprintf(directory, sizeof directory, "%s/data", check_root());

@@ -1,14 +1,6 @@
 /* Laws of a run (F-CRITICAL-PATH) on random iterations of data parallelism: the path's parts sum
  * to the iteration; each is the derivative of the iteration by the logarithm of its resource, by
  * finite differences; the bottleneck is the resource with the largest derivative. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/diagnose.h"
 #include "model/engine/timeline.h"
 #include "tests/check.h"
@@ -111,7 +103,6 @@ static void run(struct dl_timeline *out) {
 }
 
 static void the_path_is_the_derivative(void **state) {
-    (void)state;
     const double step = 1e-7;
     int smooth = 0;
     for (int c = 0; c < CASES; c++) {

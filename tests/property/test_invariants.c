@@ -10,17 +10,6 @@
  *                a collective
  *   permutation  groups of nodes, and links of a node, in any order
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "model/framework/gradient_sync.h"
 #include "model/machine/topology.h"
@@ -479,7 +468,6 @@ static void check_laws(struct subject *s, const struct dl_prediction *p, bool is
 }
 
 static void any_prediction(void **state) {
-    (void)state;
     const char *count = getenv("DL_INVARIANTS"), *first = getenv("DL_INVARIANTS_SEED");
     asked = count != NULL ? atoll(count) : USUAL;
     seed = 0x9e3779b97f4a7c15u ^ (first != NULL ? strtoull(first, NULL, 10) : 20261123u);

@@ -1,11 +1,5 @@
 /* load(text(x)) is x, to the last bit of each double; and text(load(text(x))) is text(x). 1000
  * random objects. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/core/json.h"
 #include "tests/check.h"
 #include "tests/rich_schema.h"
@@ -171,7 +165,6 @@ static void same_rich(const struct rich *a, const struct rich *b) {
 }
 
 static void test_round_trip(void **state) {
-    (void)state;
     for (int i = 0; i < CASES; i++) {
         struct dl_arena arena = {0};
         struct rich wrote = any_rich(&arena), read;
@@ -195,7 +188,6 @@ static void test_round_trip(void **state) {
 static void test_number_text(void **state) {
     char text[DL_NUMBER_TEXT];
 
-    (void)state;
     for (int i = 0; i < 20 * CASES; i++) {
         double value = any_double();
 

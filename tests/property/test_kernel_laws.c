@@ -1,13 +1,5 @@
 /* Kernel times of every device of data/ obey the laws that its fit obeyed, also where a device
  * borrows a model (F-KERNEL-LAWS), and boards of one chip agree where arithmetic limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
-#include <stdio.h>
-
 #include "calibrate/fits/fit_laws.h"
 #include "model/catalog/data.h"
 #include "tests/check.h"
@@ -24,7 +16,6 @@ static const struct dl_device *device_of(const char *name, struct dl_arena *aren
 }
 
 static void every_device(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     char folder[4200];
     const char *directories[] = {folder}, **names = NULL;
@@ -51,7 +42,6 @@ static void every_device(void **state) {
 
 /* The power limits of GB200 and B200 are 1,200 and 1,000 W, those of H100 and H200 the same. */
 static void boards_of_one_chip(void **state) {
-    (void)state;
     static const char *const boards[][2] = {{"h100_sxm", "h200_sxm"}, {"gb200", "b200_sxm"}};
     static const enum dl_precision precisions[] = {DL_BF16, DL_FP8};
     struct dl_arena arena = {0};
@@ -70,7 +60,6 @@ static void boards_of_one_chip(void **state) {
 /* A board that has samples of the vector units alone (A100 PCIe) times convolutions in 16 bits as
  * the other board does: within the ratio of their memory and of F-POWER-CAP, here 1.5. */
 static void convolutions_of_one_chip(void **state) {
-    (void)state;
     static const double in[] = {1, 56, 56}, kernel[] = {1, 3, 3}, one[] = {1, 1, 1},
                         pad[] = {0, 1, 1};
     static const char *const boards[] = {"a100_sxm4_80", "a100_sxm4_40", "a100_pcie80",

@@ -1,11 +1,5 @@
 /* Kernel times of random kernels: finite, positive, at least what physics allows, not falling with
  * more work. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/machine/device.h"
 #include "model/core/json.h"
 #include "model/machine/kernel.h"

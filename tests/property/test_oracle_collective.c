@@ -2,16 +2,6 @@
  * program of sends and receives, links with latency and rate, adapters that the ranks of a node
  * share. LogGOP (Hoefler et al. 2009) with L + 2 o = alpha, G = beta and O = gamma where bytes are
  * summed; a rank goes on when what it sends has arrived, as above the eager limit of MPI. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/coll_internal.h"
 #include "model/network/libraries/mpi_rules.h"
 #include "model/network/libraries/nccl.h"
@@ -230,7 +220,6 @@ static const struct row {
             {DL_COLL_ALL_TO_ALL, DL_MPI_BRUCK_OTHER, bruck, true}};
 
 static void rules_on_one_link(void **state) {
-    (void)state;
     for (int i = 0; i < TOPOLOGIES; i++) {
         const struct dl_hockney link = {between(1e-7, 1e-4), between(1e-12, 1e-8),
                                         between(1e-12, 1e-9)};
@@ -283,7 +272,6 @@ static double two_level_ratio(enum dl_mpi_algorithm algorithm, void (*program)(d
 }
 
 static void random_topologies(void **state) {
-    (void)state;
     static const struct {
         enum dl_mpi_algorithm algorithm;
         void (*program)(double);
@@ -308,7 +296,6 @@ static void random_topologies(void **state) {
  * path of 2 (p - 1) hops. Its latency for N nodes of k devices (releases 2.12 to 2.22) is exact
  * from k = 3 on. */
 static void latency_of_nccls_ring(void **state) {
-    (void)state;
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
     for (int i = 0; i < TOPOLOGIES; i++) {
@@ -365,7 +352,6 @@ static int depth_below(int node, int n) {
 /* The first byte up a chain of devices and a tree of nodes and down again. NCCL counts floor(lg N)
  * levels, so the model does; the tree that it builds has one more unless N is a power of two. */
 static void latency_of_nccls_tree(void **state) {
-    (void)state;
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
     for (int nodes = 1; nodes <= TOPOLOGIES; nodes++) {

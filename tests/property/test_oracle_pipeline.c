@@ -4,14 +4,6 @@
  * al. 2019), 1F1B (Narayanan et al. 2019), interleaved stages (Narayanan et al. 2021), ZB-H1 (Qi et
  * al. 2023). */
 #include <limits.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "model/engine/pipeline.h"
 #include "model/engine/schedule.h"
@@ -155,7 +147,6 @@ static void random_case(bool equal) {
 }
 
 static void every_pass(void **state) {
-    (void)state;
     seed = 2019;
     for (int c = 0; c < CASES; c++) {
         random_case(false);
@@ -186,7 +177,6 @@ static void every_pass(void **state) {
 
 /* Of ZB-H1 (p - 1) (F + B - W), as in table 2 of its paper, where W is at most F and B. */
 static void equal_stages_take_the_closed_form(void **state) {
-    (void)state;
     seed = 2021;
     for (int c = 0; c < CASES; c++) {
         random_case(true);
@@ -200,7 +190,6 @@ static void equal_stages_take_the_closed_form(void **state) {
 }
 
 static void activations_that_a_stage_holds(void **state) {
-    (void)state;
     seed = 2022;
     for (int c = 0; c < CASES; c++) {
         random_case(false);
@@ -227,7 +216,6 @@ static double first_micro_batch_s(const struct dl_prediction *p, int stage,
 /* A network cut into stages that differ: the prediction against the simulation of its own stage
  * times, and the bound of the search below it. */
 static void predicted_plans(void **state) {
-    (void)state;
     seed = 2023;
     for (int c = 0; c < CASES; c++) {
         struct dl_fake f;
@@ -272,7 +260,6 @@ static void predicted_plans(void **state) {
 /* A transformer's schedule, drawn from its stage times and messages, ends when the prediction says
  * that the last backward pass does. */
 static void transformers_end_as_drawn(void **state) {
-    (void)state;
     seed = 2025;
     static struct dl_override overrides[] = {{.key = "layers", .value = "13"},
                                              {.key = "seq", .value = "512"},
@@ -354,7 +341,6 @@ static void check_shortened(const struct dl_pipeline_order *order,
 /* F-PIPE-PERIOD: many micro-batches against the simulation of each, with messages that stages wait
  * for or that have links of their own. F-SEARCH-BOUND: never above it, and close to it. */
 static void many_micro_batches(void **state) {
-    (void)state;
     double tightness = 0;
     seed = 2024;
     for (int c = 0; c < CASES; c++) {

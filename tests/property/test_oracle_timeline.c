@@ -2,14 +2,6 @@
  * model/framework/timeline.c and the behaviours: a host that issues passes, a device that runs
  * them, hooks of gradients, Horovod's thread that wakes, agrees and fuses, a stream of
  * collectives. Only how long one collective takes comes from the model. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/timeline.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -321,7 +313,6 @@ static double model_s(struct net *n, struct dl_timeline *out) {
 }
 
 static void buckets_of_ddp(void **state) {
-    (void)state;
     seed = 2020;
     for (int c = 0; c < CASES; c++) {
         struct net n;
@@ -363,20 +354,13 @@ static void cycles(bool queued_when_issued) {
     assert_true(worst < 0.08 && mean < 0.01);
 }
 
-static void cycles_of_horovod(void **state) {
-    (void)state;
-    cycles(false);
-}
+static void cycles_of_horovod(void **state) { cycles(false); }
 
-static void cycles_that_wait_for_the_device(void **state) {
-    (void)state;
-    cycles(true);
-}
+static void cycles_that_wait_for_the_device(void **state) { cycles(true); }
 
 /* Kernels that messages slow down: the model lengthens backward by a share of the overlap
  * that there is without it. */
 static void slowed_backward(void **state) {
-    (void)state;
     seed = 2024;
     double least = 1, most = 1;
     for (int c = 0; c < CASES; c++) {

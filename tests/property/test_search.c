@@ -1,15 +1,5 @@
 /* The best plan that search finds is the best of all plans, each predicted by itself; bounds, parts
  * and threads change nothing. Laws of transformers' plans over random cases. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/search/limits.h"
 #include "model/search/search.h"
 #include "model/engine/strategies/strategy.h"
@@ -234,7 +224,6 @@ static int as_predicted(const struct scene *s, const struct dl_search_worker *fo
 
 /* F-SEARCH-BOUND for networks: the best of all plans, also by threads and parts. */
 static void network_is_brute_force(void **state) {
-    (void)state;
     static struct dl_search_worker found, part;
     int feasible = 0, split = 0, pipelines = 0;
     seed = 5;
@@ -294,7 +283,6 @@ static void random_space(struct scene *s) {
 /* F-SEARCH-BOUND: what is left out for its time is counted, and rows and their order are those of
  * a search that evaluates every plan; each row is as predicted. Also by threads. */
 static void network_rows_are_those_of_every_plan(void **state) {
-    (void)state;
     static struct dl_search_worker bounded, every;
     int64_t evaluated = 0, bounded_away = 0;
     seed = 19;
@@ -325,7 +313,6 @@ static void network_rows_are_those_of_every_plan(void **state) {
 /* Threads and parts (--shard) find the same; the front holds the best and nothing on it is beaten.
  */
 static void parts_and_threads(void **state) {
-    (void)state;
     static struct dl_search_worker one, two, part;
     seed = 7;
     for (int i = 0; i < 30; i++) {
@@ -365,7 +352,6 @@ static void parts_and_threads(void **state) {
 /* Every plan: parts sum to the iteration, tp = pp = 1 has no communication inside layers, more
  * bandwidth never hurts. F-ELASTICITY */
 static void laws(void **state) {
-    (void)state;
     static struct dl_search_worker found;
     seed = 11;
     for (int i = 0; i < 60; i++) {

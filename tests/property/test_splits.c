@@ -1,15 +1,5 @@
 /* Laws of the strategies that split layers or the network: hybrids contain their parts, volumes,
  * bubbles. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/framework/cost.h"
 #include "model/catalog/data.h"
 #include "model/engine/split_replica.h"
@@ -76,7 +66,6 @@ static void same_prediction(const struct dl_prediction *a, const struct dl_predi
 
 /* One part: data parallelism. One replica: the split alone. */
 static void hybrids_contain_their_parts(void **state) {
-    (void)state;
     static const struct {
         const char *hybrid, *alone;
         bool tp, sp, pp;
@@ -131,7 +120,6 @@ static double volume(struct world *w, enum dl_split_kind kind, double skip_eleme
 }
 
 static void filter_and_channel_send_the_same(void **state) {
-    (void)state;
     struct world w;
     load(&w, "abci-v100", "vgg16", "pytorch-ddp");
     /* Without pools, the first and the last layer a chain's outputs are the next layer's inputs. */
@@ -163,7 +151,6 @@ static void filter_and_channel_send_the_same(void **state) {
  * the graph no convolution before the last has a backward pass, so that backward is that of the
  * dense layers after them, and nothing is gathered. */
 static void channel_sums(void **state) {
-    (void)state;
     struct world w;
     load(&w, "abci-v100", "vgg16", "chainermn");
     struct dl_framework framework = *w.framework;
@@ -215,7 +202,6 @@ static void channel_sums(void **state) {
 }
 
 static void bubbles(void **state) {
-    (void)state;
     for (double p = 1; p <= 64; p *= 2) {
         for (double m = 1; m <= 256; m *= 4) {
             equal(dl_schedules[DL_GPIPE]->held(0, p, m, 1), m, "GPipe holds all");
@@ -249,7 +235,6 @@ static double brute(const double *cost, int layers, int stages) {
 }
 
 static void balance_is_optimal(void **state) {
-    (void)state;
     uint64_t seed = 7;
     for (int i = 0; i < 300; i++) {
         double cost[10], work[DL_PIPELINE_WORK(10, 10)];
@@ -297,7 +282,6 @@ static void plain_balances(const double *cost, int layers, int stages, struct pl
 /* The same cuts as by trying each, to the bit: layers of any cost, of few different ones (nearly
  * all sums are tied), many that cost nothing, one that exceeds all others together. */
 static void balance_cuts_as_plain_scan(void **state) {
-    (void)state;
     enum { MOST = MAX_LAYERS };
     static double fast[DL_PIPELINE_WORK(MOST, MOST)], fast_one[DL_PIPELINE_WORK(MOST, MOST)];
     static struct plain plain;

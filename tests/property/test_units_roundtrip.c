@@ -1,11 +1,5 @@
 /* What dl_units_format prints, dl_units_parse reads back within the printed digits; 1000 random
  * cases a unit. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/core/units.h"
 #include "tests/check.h"
 
@@ -14,7 +8,6 @@ enum { CASES = 1000 };
 static void test_round_trip(void **state) {
     uint64_t seed = 0x5eed0001;
 
-    (void)state;
     for (int unit = 0; unit < DL_UNITS; unit++) {
         for (int i = 0; i < CASES; i++) {
             double magnitude = pow(10, -14 + 32 * check_uniform(&seed)), value = magnitude,
@@ -48,7 +41,6 @@ static void test_decimal_prefixes_are_exact(void **state) {
     };
     uint64_t seed = 0x5eed0002;
 
-    (void)state;
     for (int i = 0; i < CASES; i++) {
         size_t p = (size_t)(check_random(&seed) % 6);
         double number = check_uniform(&seed) * 1000, value = 0;
@@ -67,7 +59,6 @@ static void test_decimal_prefixes_are_exact(void **state) {
 static void test_lists(void **state) {
     uint64_t seed = 0x5eed0003;
 
-    (void)state;
     for (int i = 0; i < CASES; i++) {
         long long from = 1 + (long long)(check_random(&seed) % 100),
                   to = from + (long long)(check_random(&seed) % 5000);

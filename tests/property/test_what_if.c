@@ -4,16 +4,7 @@
  * stands below with the reason why nothing follows from it. A new member is covered without a
  * further line.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "model/catalog/data.h"
 #include "model/machine/what_if.h"
@@ -322,20 +313,17 @@ static void every_member_of(const struct dl_schema *schema, bool device) {
 }
 
 static void every_member_of_a_system(void **state) {
-    (void)state;
     idle = false;
     every_member_of(&dl_system_schema, false);
 }
 
 static void every_member_of_a_device(void **state) {
-    (void)state;
     idle = false;
     every_member_of(&dl_device_schema, true);
 }
 
 /* A reason that the program gives for a member without effect holds. */
 static void reasons_hold(void **state) {
-    (void)state;
     for (int device = 0; device < 2; device++) {
         idle = true;
         every_member_of(device ? &dl_device_schema : &dl_system_schema, device == 1);
@@ -387,7 +375,6 @@ static double elasticity_by_set(const struct machine *m, const char *resource,
 
 /* Elasticities have the sign of their resource, and are what `--set` of its number gives. */
 static void elasticities_agree(void **state) {
-    (void)state;
     int compared = 0;
     for (int m = 0; m < machine_count; m++) {
         struct dl_arena arena = {0};
@@ -431,7 +418,6 @@ static bool write_text(const char *name, const char *text) {
 }
 
 static int load(void **state) {
-    (void)state;
     struct dl_err err = {0};
     char folder[256];
     snprintf(data_directory, sizeof data_directory, "%s/data", check_root());
@@ -468,7 +454,6 @@ static int load(void **state) {
 }
 
 static int unload(void **state) {
-    (void)state;
     char path[256];
     snprintf(path, sizeof path, "%s/systems/made.json", scratch), unlink(path);
     snprintf(path, sizeof path, "%s/devices/made.json", scratch), unlink(path);

@@ -1,13 +1,6 @@
 /* How many nodes: each choice worked by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/advice.h"
+#include "tests/check.h"
 
 /* 1, 2, 4, 8, 16 nodes: costs per sample 1, 1.05, 1.09, 1.3, 2.2 times a half; 16 000 samples. */
 static const double SAMPLES = 16000;
@@ -28,7 +21,6 @@ static void make(struct dl_advice_point *p) {
 
 /* F-KNEE */
 static void knee_by_hand(void **state) {
-    (void)state;
     struct dl_advice_point p[5];
     const struct dl_advice_limits none = {0, 0};
     make(p);
@@ -53,7 +45,6 @@ static void knee_by_hand(void **state) {
 }
 
 static void limits_by_hand(void **state) {
-    (void)state;
     struct dl_advice_point p[5];
     make(p);
     /* run times 8000, 4200, 2180, 1300, 1100 s; costs 8000, 8400, 8720, 10400, 17600 */

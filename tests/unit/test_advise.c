@@ -1,13 +1,4 @@
 /* Advice: the gain's interval and the ways to synchronize that it proposes, by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/search/advise/advise.h"
 #include "model/framework/gradient_sync.h"
 #include "model/engine/interval.h"
@@ -17,7 +8,6 @@
 /* F-GAIN. 10 samples in 1 s and 0.8 s. Without: kernels 0.6 s, slowdown 0.1 s, exposed 0.3 s; with:
  * kernels 0.6 s, exposed 0.2 s. Per sample: local 0.06 both, communication 0.04 and 0.02. */
 static void gain_by_hand(void **state) {
-    (void)state;
     const struct dl_interval_model model = {
         .communication_sigma_log = 0.25,
         .row_communication_sigma_log = sqrt(3) / 4,
@@ -79,7 +69,6 @@ static double collective_s(const struct bench *b, enum dl_collective_op op, doub
  * each received pair at 400 GB/s, one kernel of 5 us. F-FW-LOCAL-STEPS: a quarter of the all-reduce
  * of 400 MB, and of 800 MB read and written. Both after backward. */
 static void sparse_and_rare_by_hand(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {4e8}, ready[] = {1};
     make(&b, 1, sizes, ready);
@@ -106,7 +95,6 @@ static void sparse_and_rare_by_hand(void **state) {
 
 /* Gradients that are no dense weights wait for each other: one message of 6 MB. */
 static void the_rest_in_one_bucket(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {1e6, 2e6, 3e6}, ready[] = {1, 2, 3};
     make(&b, 3, sizes, ready);
@@ -123,7 +111,6 @@ static void the_rest_in_one_bucket(void **state) {
  * 8 * 4 * 20000 * 4 = 2.56 MB in place of 400 MB; the product has a depth of 32 in place of 4. With
  * 40000 samples they would be 25.6 GB: the gradient itself is summed. */
 static void factors_by_hand(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {4e8, 1e6}, ready[] = {1, 2};
     make(&b, 2, sizes, ready);
@@ -156,7 +143,6 @@ static void factors_by_hand(void **state) {
 /* F-HIERARCHICAL-SYNC: NCCL inside the node of 4, MPI between two nodes on a quarter of the bytes.
  * F-CAST: fp32 to 2 bytes and back, 12 bytes for each of 1e8 elements. */
 static void levels_and_casts_by_hand(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {4e8}, ready[] = {1};
     make(&b, 1, sizes, ready);

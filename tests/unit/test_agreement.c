@@ -1,13 +1,4 @@
 /* Which measured runs are believed: each against the posterior of the others, made without it. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/engine/agreement.h"
 #include "tests/check.h"
 
@@ -54,7 +45,6 @@ static void without(const struct dl_measured_run *runs, size_t count, size_t one
 }
 
 static void each_run_is_judged_by_the_others(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_agreement agreed;
@@ -79,7 +69,6 @@ static void each_run_is_judged_by_the_others(void **state) {
 /* Twice the usual time in one of five is left out, and the rest is as without it. Where two of four
  * or one of two are off, nobody is to blame. */
 static void a_minority_is_left_out(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_agreement agreed, four;
@@ -115,7 +104,6 @@ static void a_minority_is_left_out(void **state) {
 /* One run: its distance from what was known before, in that spread: 0.1^2 + 0.05^2 + 0.05^2 +
  * 0.03^2 + 0.03^2 = 0.0168. No run: nothing. */
 static void one_run_and_none(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_agreement agreed;

@@ -1,10 +1,4 @@
 /* Memory that dies as one: zeroed, aligned, apart from its neighbours, and never wrapped around. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdalign.h>
 
 #include "model/core/arena.h"
@@ -21,7 +15,6 @@ static void test_alloc(void **state) {
     struct dl_arena arena = {0};
     unsigned char *blocks[200];
 
-    (void)state;
     for (size_t i = 0; i < 200; i++) {
         size_t size = i * 37;
 
@@ -49,7 +42,6 @@ static void test_large_blocks(void **state) {
     struct dl_arena arena = {0};
     static unsigned char *objects[OBJECTS];
 
-    (void)state;
     dl_arena_reserve(&arena, 640 << 10);
     for (size_t i = 0; i < OBJECTS; i++) {
         const size_t size = i == 100 ? LARGE : 1 + i % 700;
@@ -74,7 +66,6 @@ static void test_edges(void **state) {
          *c = dl_arena_alloc(&arena, 8, 0);
     volatile size_t huge = SIZE_MAX;
 
-    (void)state;
     assert_true(a != NULL && b != NULL && c != NULL && a != b && b != c);
     assert_int_equal(arena.total_bytes, 3 * alignof(max_align_t));
     assert_non_null(dl_arena_alloc(&arena, alignof(max_align_t), 2));
@@ -116,7 +107,6 @@ static enum dl_code ask_within(void *state, struct dl_err *err) {
 static void test_guard(void **state) {
     struct asked a = {{0}, SIZE_MAX, false};
     struct dl_err err = {0};
-    (void)state;
     assert_int_equal(dl_guarded(ask, &a, &err), DL_ERR_SYSTEM);
     assert_string_equal(err.message, "out of memory");
     assert_false(a.returned);
@@ -129,7 +119,6 @@ static void test_text(void **state) {
     struct dl_arena arena = {0};
     char *printed;
 
-    (void)state;
     assert_null(dl_arena_strdup(&arena, NULL));
     assert_string_equal(dl_arena_strdup(&arena, ""), "");
     assert_string_equal(dl_arena_strndup(&arena, "abcdef", 3), "abc");

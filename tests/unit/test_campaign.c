@@ -1,13 +1,5 @@
 /* test_campaign.c - campaigns whose schedule is worked out by hand, and properties of random
  * ones. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/search/campaign/campaign_internal.h"
 #include "tests/check.h"
 
@@ -30,7 +22,6 @@ static struct dl_campaign plain(const double *trial_s, int count, int64_t nodes)
 /* Whatever is added and taken, the least key comes first, of equal ones the one that came first:
  * against a search of all that are in. */
 static void heap_in_order(void **state) {
-    (void)state;
     enum { STEPS = 4000 };
     static struct {
         double key;
@@ -65,7 +56,6 @@ static void heap_in_order(void **state) {
 }
 
 static void lists_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     const double same[] = {10, 10, 10, 10}, mixed[] = {2, 2, 2, 3, 3};
     struct dl_campaign c = plain(same, 4, 2);
@@ -99,7 +89,6 @@ static void lists_by_hand(void **state) {
 /* More tasks than a first list holds, and than a second: each of them in its place, one after the
  * other on one slot. */
 static void long_lists(void **state) {
-    (void)state;
     enum { TRIALS = 5000 };
     static double trial_s[TRIALS];
     struct dl_arena arena = {0};
@@ -123,7 +112,6 @@ static void long_lists(void **state) {
 }
 
 static void rungs_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     double nine[27];
     for (int i = 0; i < 27; i++) nine[i] = 9;
@@ -156,7 +144,6 @@ static void rungs_by_hand(void **state) {
 }
 
 static void asynchronous_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     const double two[] = {2, 2, 2, 2};
     struct dl_campaign c = plain(two, 2, 1);
@@ -190,7 +177,6 @@ static void asynchronous_by_hand(void **state) {
 }
 
 static void copies_and_dispatch_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     const double three[] = {3, 3, 3, 3};
     struct dl_campaign c = plain(three, 2, 2);
@@ -226,7 +212,6 @@ static void copies_and_dispatch_by_hand(void **state) {
 
 /* A task that begins again after each failure takes (e^(rate T) - 1) / rate on average. */
 static void failures(void **state) {
-    (void)state;
     enum { COUNT = 40000 };
     static double trial_s[COUNT];
     struct dl_arena arena = {0};
@@ -255,7 +240,6 @@ static void failures(void **state) {
 }
 
 static void bounds_hold(void **state) {
-    (void)state;
     uint64_t seed = 20261123;
     for (int round = 0; round < 400; round++) {
         struct dl_arena arena = {0};
@@ -308,7 +292,6 @@ static bool is_busy(const struct dl_campaign_result *r, int64_t slot, double tim
 /* A task takes the first slot that is free, also one that was repaired; what failed is done again
  * from the last checkpoint; trials in full are as many as the policy leaves. */
 static void slots_and_failures(void **state) {
-    (void)state;
     uint64_t seed = 5;
     int failed = 0;
     for (int round = 0; round < 200; round++) {

@@ -1,11 +1,4 @@
 /* F-CAUSE: causes of a made-up run, ranked by what is known of it. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "predict/compare/compare_cause.h"
 #include "tests/check.h"
 
@@ -44,7 +37,6 @@ static void is(const struct dl_causes *causes, const char *name, double least) {
 }
 
 static void each_cause(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     assert_null(causes(&arena, 0.119, 1, 1)); /* inside the interval */
     /* one device takes half as long again: kernels, or the host of 45 ms in place of 11 */
@@ -62,7 +54,6 @@ static void each_cause(void **state) {
 }
 
 static void of_one_device(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     const struct dl_shortfall run = {
         .prediction = &usual, .plan = &one_device, .measured_s = 0.2, .base_ratio = NAN};
@@ -80,7 +71,6 @@ static void of_one_device(void **state) {
 }
 
 static void the_factor_of_the_network(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     /* 220 ms: 100 ms without communication, of which 50 ms hide: 170 ms are needed, 2.8 times 60 ms
      */

@@ -1,12 +1,6 @@
 /* Checkpoints: Young's and Daly's interval against a table found by minimizing the expected time,
  * what one costs by hand, who writes it, and what is refused (F-CKPT-YOUNG, F-CKPT-DALY,
  * F-CKPT-TIME, F-CKPT-COST). */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/search/checkpoint.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -27,7 +21,6 @@ static double best_interval_s(double write_s, double mtbf_s) {
 }
 
 static void intervals(void **state) {
-    (void)state;
     static const struct {
         double write_s, mtbf_s, best_s, young_s, daly_s;
     } rows[] = {
@@ -54,7 +47,6 @@ static void intervals(void **state) {
 /* M = 1000, t = 90, d = 10, R = 0: 1000 (e^0.1 - 1) / 90 = 105.1709 / 90. A restart of 100 s: times
  * e^0.1. */
 static void expected_time(void **state) {
-    (void)state;
     check_close(dl_checkpoint_stretch_ratio(90, 10, 1000, 0), 1.1685657, 1e-7);
     check_close(dl_checkpoint_stretch_ratio(90, 10, 1000, 100), 1.1685657 * 1.1051709, 1e-7);
     /* no failures, free checkpoints */
@@ -87,7 +79,6 @@ static void make(struct dl_fake *f) {
 /* 8 GB: out of the device at 12 GB/s and to storage at 2 GB/s: 0.667 + 4 s, from the one node of
  * rank 0. Two nodes fail every 1e6 s: Young sqrt(2 x 4.667 x 1e6) = 3055 s. */
 static void by_hand(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_checkpoint c;
     struct dl_err err = {0};
@@ -119,7 +110,6 @@ static void by_hand(void **state) {
 /* Shared out, both nodes write: 8 GB at 4 GB/s; each of 8 devices copies 1 GB, two of them over one
  * link: 2 / 12 s. A file system that takes 3 GB/s in all holds them to that. */
 static void shared_out(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_checkpoint c;
     struct dl_err err = {0};
@@ -138,7 +128,6 @@ static void shared_out(void **state) {
  * round(8.94) = 9: one of 9 goes to the file system. Waste (5 x 8 + 100)/9/353.553 + (0.8 x
  * 353.553/2 + 0.2 x 3181.98/2 + 10)/10000 = 0.0439983 + 0.0469620. */
 static void two_levels(void **state) {
-    (void)state;
     const struct dl_two_levels two = dl_checkpoint_two_level(5, 100, 1e4, 10, 0.8);
     check_close(two.local_interval_s, 353.5534, 1e-6);
     check_close(two.global_interval_s, 3181.981, 1e-6);
@@ -147,7 +136,6 @@ static void two_levels(void **state) {
 
 /* An asynchronous format blocks for the copies; a failure costs what is not complete too. */
 static void asynchronous(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_checkpoint c;
     struct dl_err err = {0};
@@ -174,7 +162,6 @@ static void asynchronous(void **state) {
 /* What training waits for: each rank of data parallelism copies the whole state, each rank of ZeRO
  * its part. */
 static void whole_copies(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_checkpoint all, part;
     struct dl_err err = {0};
@@ -200,7 +187,6 @@ static void whole_copies(void **state) {
 
 /* Whatever splits layers, states or the network makes every node write its part; else one does. */
 static void who_writes(void **state) {
-    (void)state;
     static const char *const names[] = {"data", "zero1", "zero2", "zero3", "3d"};
     struct dl_fake f;
     struct dl_checkpoint c;
@@ -228,7 +214,6 @@ static void who_writes(void **state) {
 /* What is not known: the copy without a host or a GPU costs nothing, a restart the usual start-up
  * and reading. Of storage one of both rates is enough. */
 static void what_is_not_known(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_checkpoint c;
     struct dl_err err = {0};
@@ -263,7 +248,6 @@ static void what_is_not_known(void **state) {
 /* An interval is at least one step. Where storage of the nodes' own takes copies too, and most
  * failures leave it, the two levels of the formula. */
 static void steps_and_levels(void **state) {
-    (void)state;
     static const double fracs[] = {0.8, 0.01, 0, 1, -1, 2, NAN};
     struct dl_fake f;
     struct dl_checkpoint c;
@@ -301,7 +285,6 @@ static void steps_and_levels(void **state) {
 
 /* Daly's series ends where a checkpoint takes twice the time between failures. */
 static void end_of_daly(void **state) {
-    (void)state;
     check_close(dl_checkpoint_daly_s(2000, 1000), 1000, 0);
     const double d = 1999, share = d / 2000;
     check_close(dl_checkpoint_daly_s(d, 1000),
@@ -310,7 +293,6 @@ static void end_of_daly(void **state) {
 
 /* Serialization on the cores of a node, as the format's cost gives it, comes on top. */
 static void serialized(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_checkpoint c;
     struct dl_err err = {0};
@@ -353,7 +335,6 @@ static void serialized(void **state) {
 
 /* Both sides of what is hopeless: a million times as long as without failures. */
 static void hopeless(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_checkpoint c;
     struct dl_err err = {0};
@@ -380,7 +361,6 @@ static void hopeless(void **state) {
 }
 
 static void refused(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_checkpoint c;
     struct dl_err err = {0};

@@ -1,11 +1,5 @@
 /* Formats of checkpoints: what a network saves, bytes of each format by hand, costs from a probe
  * (F-CKPT-CONTENT, F-CKPT-BYTES, F-CKPT-SERIALIZE), and the sizes of measured files. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/framework/checkpoint/checkpoint_cost.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
@@ -20,7 +14,6 @@ static const struct dl_checkpoint_format *find(const char *name) {
  * Adam: 161 x 4 (weight, two moments, step) + 53 x 3 = 803 tensors, of 76724430 elements (two of
  * them 8 bytes in each batch norm's counter). Keras: 161 x 3 + 106 + 2 = 591. */
 static void contents(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_checkpoint_content c;
@@ -43,7 +36,6 @@ static void contents(void **state) {
 
 /* Two tensors of 100 floats, names of 12 characters, two dimensions. */
 static void bytes_by_hand(void **state) {
-    (void)state;
     const struct dl_checkpoint_content c = {
         .layers = 2, .tensor_count = 2, .data_bytes = 800, .name_char_count = 12, .dim_count = 2};
     /* 8 + half of 8, each 48 + 12 + 2 x 4 + 2 x 3 digits */
@@ -87,7 +79,6 @@ static enum dl_code read_probe(const char *text, struct dl_arena *arena,
 }
 
 static void costs_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_checkpoint_cost cost;
     struct dl_err err = {0};
@@ -125,7 +116,6 @@ static const char pieces[] = "t,dcp-plan,probe-many,none,1,2,0,100,100,1,0.005,0
                              "t,collect,probe-objects,none,1,2,0,1000,1000,1,0.007,0.007\n";
 
 static void planning_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_checkpoint_cost cost;
     struct dl_err err = {0};
@@ -170,7 +160,6 @@ static void planning_by_hand(void **state) {
 
 /* Kept objects by quarters of the process's: below half of one none, as in most checkpoints. */
 static void collections(void **state) {
-    (void)state;
     check_close(dl_checkpoint_collections(0, 1000), 0, 0);
     check_close(dl_checkpoint_collections(124, 1000), 0, 0);
     check_close(dl_checkpoint_collections(126, 1000), 1, 0);
@@ -194,7 +183,6 @@ static const char staged[] =
     "t,torch-dcp-async,probe-many,none,2,2,0,101,101,404,0.033,0.011\n";
 
 static void copies_by_hand(void **state) {
-    (void)state;
     const struct dl_checkpoint_format *format = find("torch-dcp-async");
     struct dl_arena arena = {0};
     struct dl_csv csv;
@@ -241,7 +229,6 @@ static void copies_by_hand(void **state) {
 }
 
 static void rows_are_whole(void **state) {
-    (void)state;
     const struct dl_checkpoint_content c = {
         .layers = 3, .tensor_count = 9, .data_bytes = 1e6, .name_char_count = 10, .dim_count = 2};
     for (int i = 0; dl_checkpoint_formats[i] != NULL; i++) {

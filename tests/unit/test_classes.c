@@ -1,10 +1,4 @@
 /* model/statistics/classes.h: by hand, and against all pairs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/statistics/classes.h"
 #include "tests/check.h"
 
@@ -26,7 +20,6 @@ static bool equal(const void *context, int a, int b) {
 static void words_by_hand(void **state) {
     static const char *const words[] = {"a", "b", "a", "c", "b", "a"};
     static const int first[] = {0, 1, 0, 3, 1, 0}, next[] = {2, 4, 5, -1, -1, -1};
-    (void)state;
     for (int same = 0; same < 2; same++) {
         const struct dl_class_keys keys = {same == 1 ? one_hash : hash_of, equal, words};
         struct dl_arena arena = {0};
@@ -42,7 +35,6 @@ static void words_by_hand(void **state) {
 }
 
 static void hashes_are_fnv1a(void **state) {
-    (void)state;
     assert_true(dl_hash_bytes(DL_HASH_START, "a", 1) == 0xaf63dc4c8601ec8cu); /* published */
     assert_true(dl_hash_text(DL_HASH_START, "") == dl_hash_bytes(DL_HASH_START, "\0", 1));
 }

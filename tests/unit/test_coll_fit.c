@@ -1,15 +1,5 @@
 /* Alpha-beta pieces by hand, and the step of MLSL on Xeon Phi and Omni-Path, which needs more than
  * one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/coll_fit.h"
 #include "predict/compare/series.h"
 #include "tests/check.h"
@@ -20,7 +10,6 @@ static struct dl_coll_sample at(double bytes, double time_s) {
 
 /* F-COLL-FIT. One line 10 us + S / 1 GB/s; then a step of 1 ms beyond 1 MB at the same rate. */
 static void pieces_by_hand(void **state) {
-    (void)state;
     struct dl_coll_sample samples[12];
     struct dl_piece pieces[DL_COLL_FIT_PIECES];
     double error = 1;
@@ -50,7 +39,6 @@ static void pieces_by_hand(void **state) {
  * flat, the weighted mean of times (weights 1 / t^2), or starts at zero. The error may be left
  * out. */
 static void two_samples(void **state) {
-    (void)state;
     struct dl_piece piece;
     double error = 1;
     const struct dl_coll_sample rising[] = {at(100, 3e-6), at(300, 5e-6)},
@@ -90,7 +78,6 @@ static void two_samples(void **state) {
 
 /* Each piece serves up to its border, with it. */
 static void borders(void **state) {
-    (void)state;
     const struct dl_piece pieces[] = {{100, 1, 0}, {200, 2, 0.5}, {HUGE_VAL, 3, 0}};
     check_close(dl_coll_fit_s(pieces, 3, 0), 1, 0);
     check_close(dl_coll_fit_s(pieces, 3, 100), 1, 0);
@@ -104,7 +91,6 @@ static void borders(void **state) {
 
 /* Three parameters a piece: two pieces need seven samples. */
 static void enough_samples(void **state) {
-    (void)state;
     struct dl_coll_sample samples[9];
     struct dl_piece pieces[DL_COLL_FIT_PIECES];
     for (int count = 4; count <= 9; count++) {
@@ -118,7 +104,6 @@ static void enough_samples(void **state) {
 
 /* Six parameters at most for seven sizes: a series cannot be met by as many numbers as it has. */
 static void mlsl_needs_a_step(void **state) {
-    (void)state;
     const char *root = getenv("DLMODEL_ROOT");
     struct dl_arena arena = {0};
     struct dl_series series;

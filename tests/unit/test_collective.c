@@ -1,20 +1,11 @@
 /* The rules of MPI, costs of MPI, Gloo, parameter servers and copies worked by hand, groups of a
  * job, measured samples. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/libraries/coll_copy.h"
 #include "model/network/libraries/mpi_coll.h"
 #include "model/machine/topology.h"
 #include "tests/check.h"
 
 static void mpi_rules(void **state) {
-    (void)state;
     static const struct {
         enum dl_mpi_kind kind;
         double ranks, bytes;
@@ -75,7 +66,6 @@ static struct dl_cost_parts rabenseifner(const struct dl_coll_links *links, doub
 }
 
 static void mpi_costs_over_nodes(void **state) {
-    (void)state;
     struct dl_coll_links links = {.intra = {1, .01, 0},
                                   .inter = {10, .1, 0},
                                   .nodes = 4,
@@ -130,7 +120,6 @@ static struct dl_system fake_system(void) {
 /* Nodes of 1 on links of 50 us and 1 GB/s; no sums: the host's memory bandwidth is unknown, so that
  * a core adds at 4 GB/s. S = 12 MB: 12 ms on the wire, 3 ms of sums. */
 static void gloo_by_hand(void **state) {
-    (void)state;
     static const struct {
         const char *algorithm;
         int64_t nodes;
@@ -158,7 +147,6 @@ static void gloo_by_hand(void **state) {
 
 /* The same machine: 5000, 100000 and 3 million elements of 4 bytes. nreduce: 3 + 3 messages. */
 static void oneccl_by_hand(void **state) {
-    (void)state;
     static const struct {
         const char *algorithm;
         double bytes, time_s;
@@ -183,7 +171,6 @@ static void oneccl_by_hand(void **state) {
 /* 4 nodes of 1 on 50 us links: recursive doubling of 8 bytes takes 2 messages; staged from device
  * memory each costs 20 us more. */
 static void device_buffers_cost_copies(void **state) {
-    (void)state;
     struct dl_system system = fake_system();
     struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
                                       .library = DL_LIB_MPI,
@@ -203,7 +190,6 @@ static void device_buffers_cost_copies(void **state) {
  * duplex .6 s. Largest server 200 MB: 3/4 * 4 * .2 = .6 s each way. Separate servers: 4 * 100 MB /
  * 1 GB/s = .4 s each way. Full duplex with 4 messages: .3 + .3 / 4. Messages: 2 * 4 * 1 ms. */
 static void parameter_servers_by_hand(void **state) {
-    (void)state;
     struct dl_system system = fake_system();
     struct dl_parameter_server_request r = {.workers = 4,
                                             .servers = 4,
@@ -243,7 +229,6 @@ static void parameter_servers_by_hand(void **state) {
  * link between devices, a star of 4 over the host: 3 GB at 10 GB/s; tree: 2 rounds; sharded: 2 *
  * 3/4 GB. */
 static void copies_by_hand(void **state) {
-    (void)state;
     struct dl_system system = fake_system();
     struct dl_cost_parts cost;
     assert_true(dl_copy_host_cost(&system, 4, 1e9, &cost));
@@ -267,7 +252,6 @@ static void copies_by_hand(void **state) {
  * adapters, each uses one: 2 flows on an adapter. Groups of 16, 2 apart: 2 ranks on each node, 2
  * groups: both adapters carry both. 32 neighbours: all, alone. */
 static void groups_of_a_job_by_hand(void **state) {
-    (void)state;
     struct dl_system system = fake_system();
     system.inter.adapters_per_node = 2;
     static const struct {
@@ -297,7 +281,6 @@ static void groups_of_a_job_by_hand(void **state) {
 }
 
 static void one_rank_is_free_and_faults_are_named(void **state) {
-    (void)state;
     struct dl_system system = fake_system();
     struct dl_err err = {0};
     struct dl_collective_time t;
@@ -388,7 +371,6 @@ static struct dl_collective_time measured_time(struct measured_system *m, double
  * Rabenseifner. 4 bytes have the first ratio, 256 KiB, 512 KiB and 2 MiB the second; 32 KiB, 32
  * times from the next sample of its algorithm, lies half way in log bytes: the root of both. */
 static void samples_come_first(void **state) {
-    (void)state;
     struct measured_system m;
     make_measured(&m);
     const struct {
@@ -411,7 +393,6 @@ static void samples_come_first(void **state) {
 
 /* 8 nodes take the ratio of 4, or lie half way between 4 and 16 in log ranks. */
 static void other_numbers_of_nodes_are_scaled(void **state) {
-    (void)state;
     struct measured_system m;
     make_measured(&m);
     m.request.nodes = 8;
@@ -426,7 +407,6 @@ static void other_numbers_of_nodes_are_scaled(void **state) {
 }
 
 static void fits_extend_the_samples(void **state) {
-    (void)state;
     struct measured_system m;
     make_measured(&m);
     struct dl_piece piece = {1e9, 100e-6, 1e-10};
@@ -439,7 +419,6 @@ static void fits_extend_the_samples(void **state) {
 /* No model without a link: the times themselves, on a cubic in log-log that two samples make a
  * line. */
 static void samples_need_no_link(void **state) {
-    (void)state;
     struct measured_system m;
     make_measured(&m);
     m.system.has_inter = false;

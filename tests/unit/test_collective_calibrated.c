@@ -1,16 +1,6 @@
 /* Published collectives predicted from other samples of the same machine, as a calibrated profile
  * would: five folds over the sizes of each series, and every rank count from the others. Holds the
  * mean by source to what was reached when it was last recorded (so that it can only get better). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "predict/compare/compare.h"
 #include "tests/check.h"
 
@@ -52,15 +42,9 @@ static void hold(enum dl_calibrated mode, double by_source_pct, double median_pc
     dl_arena_free(&arena);
 }
 
-static void five_folds_over_sizes(void **state) {
-    (void)state;
-    hold(DL_CALIBRATED_SIZES, 3.2, 1.1, 718);
-}
+static void five_folds_over_sizes(void **state) { hold(DL_CALIBRATED_SIZES, 3.2, 1.1, 718); }
 
-static void one_rank_count_left_out(void **state) {
-    (void)state;
-    hold(DL_CALIBRATED_RANKS, 7.1, 4.7, 718);
-}
+static void one_rank_count_left_out(void **state) { hold(DL_CALIBRATED_RANKS, 7.1, 4.7, 718); }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(five_folds_over_sizes),

@@ -1,16 +1,6 @@
 /* Predictions of published collectives from the system files alone, without samples: prints the
  * median absolute error by system and size class and holds each to the bound reached when it was
  * last recorded (so that it can only get better). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/coll_match.h"
 #include "model/core/csv.h"
 #include "model/catalog/data.h"
@@ -128,7 +118,6 @@ static void predict_table(const char *directory, const char *name, struct dl_are
 }
 
 static void published_collectives(void **state) {
-    (void)state;
     static double scratch[ROWS];
     const char *root = getenv("DLMODEL_ROOT");
     char directory[512];

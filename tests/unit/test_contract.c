@@ -2,17 +2,7 @@
  * Fields by name and kind, the identities between them, and the same rows in both formats. Runs the
  * program that was built with this test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "model/core/csv.h"
 #include "model/core/json_node.h"
@@ -22,7 +12,6 @@ static struct dl_arena arena;
 static char program[4096]; /* BUILD/dlmodel, from BUILD/tests/unit/test_contract */
 
 static int find_program(void **state) {
-    (void)state;
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     char *slash = NULL;
     if (length <= 0) return -1;
@@ -37,7 +26,6 @@ static int find_program(void **state) {
 }
 
 static int free_arena(void **state) {
-    (void)state;
     dl_arena_free(&arena);
     return 0;
 }
@@ -159,7 +147,6 @@ static void check_result(const struct dl_json_node *r) {
 }
 
 static void predictions_in_json(void **state) {
-    (void)state;
     const struct dl_json_node *root = json("predict --system iris-v100 --nodes 1-16*2 --json");
     check_header(root, "dlmodel-prediction");
     const struct dl_json_node *results = member(root, "results", DL_JSON_ARRAY);
@@ -177,7 +164,6 @@ static const struct dl_json_node *under_column(const struct dl_json_node *r, con
 }
 
 static void csv_and_json_carry_the_same(void **state) {
-    (void)state;
     const char *arguments = "predict --system azure-nc24rs-p100 --workload vgg16 --nodes 1,4";
     const char *text = run(0, dl_arena_printf(&arena, "%s --csv", arguments));
     const struct dl_json_node *r =
@@ -210,7 +196,6 @@ static void csv_and_json_carry_the_same(void **state) {
 }
 
 static void comparisons_in_json(void **state) {
-    (void)state;
     const char *root_path = check_root();
     const struct dl_json_node *root = json(dl_arena_printf(
         &arena,
@@ -254,7 +239,6 @@ static void comparisons_in_json(void **state) {
 
 /* What a user's table says may be anything; what we print of it is JSON all the same. */
 static void names_of_any_bytes_stay_json(void **state) {
-    (void)state;
     char folder[256];
     assert_true(check_directory(folder, sizeof folder));
     char *path = dl_arena_printf(&arena, "%s/odd.csv", folder);

@@ -1,10 +1,4 @@
 /* RFC 4180 tables: limits, places of faults, rows that follow a table. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/core/csv.h"
 #include "tests/check.h"
 
@@ -23,7 +17,6 @@ static void test_places_of_faults(void **state) {
     struct dl_csv csv;
     char folder[128], path[160], message[1600];
 
-    (void)state;
     assert_true(check_directory(folder, sizeof folder));
     snprintf(path, sizeof path, "%s/t.csv", folder);
     for (int mark = 0; mark < 2; mark++) {
@@ -68,7 +61,6 @@ static void test_rows_alone(void **state) {
     struct dl_err err;
     struct dl_csv table, rows;
 
-    (void)state;
     assert_int_equal(dl_csv_parse("t.csv", "a,b\n", 4, &arena, &table, &err), DL_OK);
     assert_int_equal(dl_csv_parse_rows(&table,
                                        &(struct dl_csv_records){text, strlen(text), 10, 1000},

@@ -1,15 +1,5 @@
 /* Tables that are read some records at a time: the rows of a table that is read whole, whatever the
  * buffer cuts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "model/core/csv_stream.h"
 #include "tests/check.h"
 
@@ -56,7 +46,6 @@ static void test_same_rows(void **state) {
     int row = 0, chunks = 0;
     size_t most_bytes = 0;
 
-    (void)state;
     write_text(text, length);
     assert_int_equal(dl_csv_parse(path, text, length, &arena, &whole, &err), DL_OK);
     assert_int_equal(dl_csv_open(path, &stream, &regular, &err), DL_OK);
@@ -94,7 +83,6 @@ static void test_places(void **state) {
     size_t length;
     char *text = make_table(&length);
 
-    (void)state;
     write_text(text, length);
     assert_int_equal(dl_csv_open(path, &stream, &regular, &err), DL_OK);
     for (int i = 0; i < 3; i++) assert_int_equal(dl_csv_next(&stream, &chunk, &err), DL_OK);
@@ -134,7 +122,6 @@ static void check_refused(const char *text, size_t length, const char *expected)
 static void test_refusals(void **state) {
     enum { LONG = DL_CSV_RECORD_BYTES + 100 };
     char *text = malloc(LONG + 32);
-    (void)state;
     assert_non_null(text);
     check_refused("", 0, "expected a header row, got an empty file");
     check_refused("a,b\n1\n", 6, ":2:2: error: b: expected 2 fields as in the header, got 1");
@@ -155,7 +142,6 @@ static void test_what_is_no_file(void **state) {
     struct dl_err err = {0};
     struct dl_csv_stream stream;
     bool regular = true;
-    (void)state;
     assert_int_equal(dl_csv_open("/dev/null", &stream, &regular, &err), DL_OK);
     assert_false(regular);
     assert_int_equal(dl_csv_open("/nonexistent/t.csv", &stream, &regular, &err), DL_ERR_INPUT);

@@ -1,11 +1,5 @@
 /* Finding and loading data files: search path, names, --set, borrowed kernel times, chains of
  * workloads. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/catalog/data_internal.h"
 #include "model/core/file.h"
 #include "tests/check.h"

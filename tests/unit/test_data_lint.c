@@ -1,11 +1,5 @@
 /* What is shipped in data/: every file loads, every number has a source that the bibliography
  * knows, every name that a file uses is there. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 
 #include "model/core/csv.h"

@@ -1,10 +1,4 @@
 /* Devices: peaks by precision, and what a device file must not say. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/machine/device.h"
 #include "tests/check.h"
 
@@ -26,7 +20,6 @@ static enum dl_code load(struct dl_arena *arena, const char *text, struct dl_dev
 }
 
 static void peaks(void **state) {
-    (void)state;
     struct dl_rate v100[] = {{DL_FP32, 0, 15.7e12, NULL, NAN},
                              {DL_FP16, 0, 31.4e12, NULL, NAN},
                              {DL_FP16, 1, 125e12, NULL, NAN}};
@@ -40,7 +33,6 @@ static void peaks(void **state) {
 }
 
 static void peaks_without_matrix_units(void **state) {
-    (void)state;
     struct dl_rate p100[] = {{DL_FP32, 0, 9.3e12, NULL, NAN}, {DL_FP16, 0, 18.7e12, NULL, NAN}};
     struct dl_device device = {.rates = p100, .rate_count = 2};
     check_close(dl_device_peak(&device, DL_FP16), 18.7e12, 0);
@@ -52,7 +44,6 @@ static void peaks_without_matrix_units(void **state) {
 }
 
 static void absent_members_are_unknown(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_device device;
     char text[1024], message[1500];

@@ -1,12 +1,5 @@
 /* Iteration, stragglers, interval, bottleneck and small costs of exchanges against values worked by
  * hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/diagnose.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -50,7 +43,6 @@ static void make(struct bench *b) {
  * device would take 9 s. With input of 12 s: prefetched, what the step does not hide and the feed;
  * else all. */
 static void iteration_by_hand(void **state) {
-    (void)state;
     struct bench b;
     make(&b);
     check_close(b.p.iteration_s, 10, 1e-12);
@@ -74,7 +66,6 @@ static void iteration_by_hand(void **state) {
 /* F-STRAGGLER: jitter x E[max]: of 2 normal variables 1/sqrt(pi) = 0.56419. Nobody waits where one
  * device is alone, where servers do not wait, and in the bound. */
 static void stragglers_by_hand(void **state) {
-    (void)state;
     struct bench b;
     make(&b);
     b.fake.system.jitter_frac = 0.1;
@@ -94,7 +85,6 @@ static void stragglers_by_hand(void **state) {
 /* F-INTERVAL: compute variance (0.7^2 + 0.25) / 2 = 0.37, of communication (1 s x 0.25)^2 = 0.0625;
  * residual 0.1: sigma^2 = 0.4325 / 100 + 0.01 = 0.014325; exp(-1.28155 x 0.119687) = 0.857799. */
 static void interval_by_hand(void **state) {
-    (void)state;
     struct bench b;
     make(&b);
     dl_diagnose_interval(&b.evidence, 0.1, &b.p);
@@ -111,7 +101,6 @@ static void interval_by_hand(void **state) {
  * of messages counts together; a wait for the slowest of 50 s is the framework's; capacity is
  * first. */
 static void bottleneck_by_hand(void **state) {
-    (void)state;
     struct bench b;
     make(&b);
     dl_evidence_serial_path(&b.evidence);
@@ -143,7 +132,6 @@ static void bottleneck_by_hand(void **state) {
 
 /* Two micro-batches: kernels, their spread and what lies outside the samples count twice. */
 static void evidence_by_hand(void **state) {
-    (void)state;
     struct bench b;
     struct dl_evidence e = {0};
     make(&b);
@@ -159,7 +147,6 @@ static void evidence_by_hand(void **state) {
  * an adapter of 12 GB/s, twice as many at the fullest of 4 servers. F-FW-QUANTIZED: 5 passes over
  * 400 MB at 400 GB/s, and one kernel of 5 us. */
 static void sums_and_passes_by_hand(void **state) {
-    (void)state;
     struct bench b;
     make(&b);
     b.fake.plan.nodes = 4;

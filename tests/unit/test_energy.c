@@ -1,15 +1,4 @@
 /* Power, energy and cost: by hand, and against published power of training runs. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/core/csv.h"
 #include "model/statistics/stats.h"
 #include "model/catalog/data.h"
@@ -33,7 +22,6 @@ static const double BY_HAND = 0.5 * 100 + 0.2 * (10 + 0.8 * 90) + 0.3 * (10 + 0.
 
 /* F-POWER */
 static void power_by_hand(void **state) {
-    (void)state;
     const struct dl_plan plan = {.nodes = 3, .devices_per_node = 4},
                          half = {.nodes = 1, .devices_per_node = 2};
     struct dl_power p = dl_power_of(&nodes, &plan, &one_second, NULL);
@@ -56,7 +44,6 @@ static void power_by_hand(void **state) {
 }
 
 static void assumptions_are_reported(void **state) {
-    (void)state;
     struct dl_device plain = {.name = "d",
                               .power.tdp_w = 100,
                               .power.idle_w = NAN,
@@ -84,7 +71,6 @@ static void assumptions_are_reported(void **state) {
 
 /* F-ENERGY, F-COST: half an hour on 3 nodes. */
 static void spending_by_hand(void **state) {
-    (void)state;
     const struct dl_plan plan = {.nodes = 3, .devices_per_node = 4};
     const struct dl_power power = {.job_w = 1000};
     struct dl_rates rates = {.carbon_g_per_kwh = 300};
@@ -104,7 +90,6 @@ static void spending_by_hand(void **state) {
 
 /* Without a device, its rated power, or where kinds of devices differ, only what the user says. */
 static void power_that_nobody_knows(void **state) {
-    (void)state;
     const struct dl_plan plan = {.nodes = 2, .devices_per_node = 4};
     const struct dl_rates rates = {.node_w = 300};
     for (int i = 0; i < 4; i++) {
@@ -130,7 +115,6 @@ static void power_that_nobody_knows(void **state) {
 
 /* F-COST: a price of the user's goes with the user's currency, others with the system's. */
 static void prices_and_currencies(void **state) {
-    (void)state;
     static const double prices[] = {(double)NAN, 0, -3, 0.5, 7};
     for (int i = 0; i < 5; i++) {
         for (int j = 0; j < 5; j++) {
@@ -239,7 +223,6 @@ static double ratio_of(struct table *t, int row) {
  * chosen by the rows marked `in`; of the others half are within 10 %. F-POWER-INTERVAL: 80 %
  * intervals hold at least 80 % of either. */
 static void published_power(void **state) {
-    (void)state;
     static struct table t;
     struct dl_err err = {0};
     char path[4200];

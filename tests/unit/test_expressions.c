@@ -1,15 +1,6 @@
 /* Random expressions of workload files against their values; others are cases of
  * tests/golden/texts.txt. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "model/workload/workload_expr.h"
 #include "tests/check.h"
@@ -99,7 +90,6 @@ static double write_random(char *text, size_t size, int depth) {
 }
 
 static void random_expressions(void **state) {
-    (void)state;
     int good = 0, bad = 0;
     for (int i = 0; i < 20000; i++) {
         char text[1500];

@@ -1,10 +1,4 @@
 /* Whole files in and out: what is read, refused, replaced, and left alone on failure. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,7 +9,6 @@
 static char directory[256], path[300];
 
 static int setup(void **state) {
-    (void)state;
     if (!check_directory(directory, sizeof directory)) return -1;
     snprintf(path, sizeof path, "%s/file", directory);
     return 0;
@@ -41,7 +34,6 @@ static int entries(void) {
 }
 
 static int teardown(void **state) {
-    (void)state;
     unlink(path);
     return rmdir(directory);
 }
@@ -54,7 +46,6 @@ static void test_write_and_read(void **state) {
     size_t length = 0;
     mode_t mask = umask(027);
 
-    (void)state;
     assert_non_null(big);
     assert_int_equal(dl_file_write(path, "a\0b", 3, &err), DL_OK);
     assert_int_equal(stat(path, &info), 0);
@@ -83,7 +74,6 @@ static void test_read_refusals(void **state) {
     char *text;
     size_t length;
 
-    (void)state;
     assert_int_equal(dl_file_read(below("none"), 100, &arena, &text, &length, &err), DL_ERR_INPUT);
     assert_string_equal(err.file, below("none"));
     assert_int_equal(dl_file_read(directory, 100, &arena, &text, &length, &err), DL_ERR_INPUT);
@@ -105,7 +95,6 @@ static void test_failed_write_leaves_the_old_file(void **state) {
     char *text;
     size_t length;
 
-    (void)state;
     assert_int_equal(dl_file_write(below("none/file"), "x", 1, &err), DL_ERR_SYSTEM);
     check_contains(err.message, "none/file");
     check_contains(err.message, "No such file");
@@ -134,7 +123,6 @@ static void test_symbolic_link_keeps_pointing(void **state) {
     char *text;
     size_t length;
 
-    (void)state;
     assert_int_equal(dl_file_write(path, "old", 3, &err), DL_OK);
     assert_int_equal(symlink(path, below("link")), 0);
     assert_int_equal(dl_file_write(below("link"), "new", 3, &err), DL_OK);
@@ -153,7 +141,6 @@ static void test_temporary(void **state) {
     struct dl_file_writer writer;
     char expected[64];
 
-    (void)state;
     assert_int_equal(dl_file_write(path, "old", 3, &err), DL_OK);
     assert_int_equal(dl_file_begin(path, &writer, &err), DL_OK);
     assert_int_equal(dl_file_add(&writer, "ne", 2, &err), DL_OK);

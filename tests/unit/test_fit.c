@@ -1,11 +1,5 @@
 /* Fits of message times: what is recovered from made-up samples of known truth, whether the
  * intervals hold, and where one line becomes several. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "calibrate/fits/fit_link.h"
 #include "tests/check.h"
 
@@ -25,7 +19,6 @@ static size_t series(struct dl_link_sample *out, double alpha_s, double beta, do
 }
 
 static void two_samples_give_the_line_through_them(void **state) {
-    (void)state;
     /* 2 us + n / (10 GB/s): 1000 B take 2.1 us, 30000 B 5 us. */
     const struct dl_link_sample samples[] = {{30000.0, 5e-6}, {1000.0, 2.1e-6}};
     struct dl_link_line line;
@@ -42,7 +35,6 @@ static void two_samples_give_the_line_through_them(void **state) {
  * the line a + b n the conditions are sum((t - f)/f^2) = 0 and sum((t - f) n/f^2) = 0. Checked here
  * as conditions, not as numbers. */
 static void relative_squares_are_least(void **state) {
-    (void)state;
     const struct dl_link_sample samples[] = {{1.0, 1.0}, {2.0, 2.2}, {3.0, 2.8}};
     struct dl_link_line line;
     struct dl_err err = {0};
@@ -61,7 +53,6 @@ static void relative_squares_are_least(void **state) {
 }
 
 static void slope_below_zero_becomes_zero(void **state) {
-    (void)state;
     /* The geometric mean of 4, 2 and 1 us is 2 us. */
     const struct dl_link_sample samples[] = {{8.0, 4e-6}, {64.0, 2e-6}, {512.0, 1e-6}};
     struct dl_link_line line;
@@ -74,7 +65,6 @@ static void slope_below_zero_becomes_zero(void **state) {
 /* 1000 seeded series with 5 % noise: alpha and beta within the noise, and the 95 % intervals miss
  * the truth in 5 % of them; 3 standard deviations of a binomial (1000, 0.95) are 2.1 %. */
 static void intervals_cover_the_truth(void **state) {
-    (void)state;
     const double alpha_s = 1.7e-6, beta = 1.0 / 6.3e9;
     size_t alpha_inside = 0, beta_inside = 0, beta_inside_80 = 0, trials = 1000;
     double alpha_sum = 0.0, beta_sum = 0.0, variance_sum = 0.0, squares = 0.0;
@@ -105,7 +95,6 @@ static void intervals_cover_the_truth(void **state) {
 }
 
 static void one_line_stays_one_piece(void **state) {
-    (void)state;
     struct dl_link_sample samples[16];
     struct dl_piece pieces[DL_LINK_PIECES];
     struct dl_err err = {0};
@@ -128,7 +117,6 @@ static void one_line_stays_one_piece(void **state) {
 
 /* Truth: eager up to 16 KiB (1 us + n / 2 GB/s), then rendezvous (8 us + n / 10 GB/s). */
 static void a_change_of_protocol_is_found(void **state) {
-    (void)state;
     struct dl_link_sample samples[32];
     size_t n = 0;
     uint64_t random = 99;
@@ -155,7 +143,6 @@ static void a_change_of_protocol_is_found(void **state) {
 /* Any positive samples of ascending size: pieces ascend, betas are not negative, times are positive
  * at every sample. */
 static void pieces_are_usable_for_any_samples(void **state) {
-    (void)state;
     uint64_t random = 4;
     for (int trial = 0; trial < 300; trial++) {
         struct dl_link_sample samples[32];
@@ -189,7 +176,6 @@ static void pieces_are_usable_for_any_samples(void **state) {
  * that fits all messages best is 5 % off; the rate is that of the large ones: at 16 MiB the bucket
  * is worth 0.2 %. */
 static void the_rate_of_a_token_bucket(void **state) {
-    (void)state;
     struct dl_link_sample samples[9];
     struct dl_piece pieces[DL_LINK_PIECES];
     struct dl_err err = {0};
@@ -204,7 +190,6 @@ static void the_rate_of_a_token_bucket(void **state) {
 }
 
 static void bad_samples_are_refused(void **state) {
-    (void)state;
     static const struct dl_link_sample bad[] = {
         {8.0, 0.0}, {8.0, -1.0}, {-8.0, 1.0}, {8.0, (double)NAN}};
     struct dl_link_line line;

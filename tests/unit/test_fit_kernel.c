@@ -1,12 +1,5 @@
 /* Fits of kernel times: what is recovered from made-up samples, how few are enough, and how far
  * predictions of shapes left out are from the published DeepBench times, device by device. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "calibrate/fits/fit_kernel.h"
 #include "model/statistics/stats.h"
 #include "model/machine/kernel_match.h"
@@ -35,7 +28,6 @@ static size_t made_up(struct dl_kernel_sample *samples, size_t n) {
 }
 
 static void recovers_what_it_was_given(void **state) {
-    (void)state;
     struct dl_kernel_sample samples[80] = {{.time_s = 0}};
     struct dl_device device = plain_device(RATES, 1, 8e-6);
     struct dl_arena arena = {0};
@@ -68,7 +60,6 @@ static void recovers_what_it_was_given(void **state) {
 }
 
 static void few_samples_are_enough(void **state) {
-    (void)state;
     struct dl_kernel_sample samples[6] = {{.time_s = 0}};
     struct dl_device device = plain_device(RATES, 1, 8e-6);
     struct dl_arena arena = {0};
@@ -149,7 +140,6 @@ static double stream_error(struct dl_kernel_sample *samples, size_t n, bool *by_
 }
 
 static void streams_by_elements(void **state) {
-    (void)state;
     struct dl_kernel_sample samples[100];
     bool by_elements;
     made_up_streams(samples, 100, 0);
@@ -158,7 +148,6 @@ static void streams_by_elements(void **state) {
 }
 
 static void doubled_times_are_ignored(void **state) {
-    (void)state;
     struct dl_kernel_sample samples[100];
     bool by_elements;
     made_up_streams(samples, 100, 1);
@@ -195,7 +184,6 @@ static void fit_fixed_time(int overlaps, bool of_many, struct dl_arena *arena,
 }
 
 static void fixed_time_adds_or_overlaps(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_kernel_model model;
     for (int overlaps = DL_FIXED_TIME_ADDS; overlaps <= DL_FIXED_TIME_OVERLAPS; overlaps++) {
@@ -223,7 +211,6 @@ static void fixed_time_adds_or_overlaps(void **state) {
 }
 
 static void streams_without_datasheet(void **state) {
-    (void)state;
     /* A host whose bandwidth is not known: 2 us + bytes / 12e9. */
     struct dl_device device = plain_device(RATES, 1, 8e-6);
     device.memory_bandwidth_bytes_per_s = NAN;
@@ -256,7 +243,6 @@ static void write_text(const char *path, const char *text) {
 }
 
 static void reads_tables(void **state) {
-    (void)state;
     char directory[256], path[320];
     struct dl_arena arena = {0};
     struct dl_kernel_samples samples;
@@ -287,7 +273,6 @@ static void reads_tables(void **state) {
 }
 
 static void device_names(void **state) {
-    (void)state;
     assert_string_equal(dl_kernel_match_device("V100"), "v100_sxm2_16");
     assert_string_equal(dl_kernel_match_device("TitanX"), "titanx_maxwell");
     /* tables of our own name device files */
@@ -348,7 +333,6 @@ static void compare_with_file(const struct dl_kernel_model_set *set, struct dl_a
 }
 
 static void published_times(void **state) {
-    (void)state;
     char gemm[1024], conv[1024], path[1024];
     snprintf(gemm, sizeof gemm, "%s/data/kernels/deepbench_gemm.csv", check_root());
     snprintf(conv, sizeof conv, "%s/data/kernels/deepbench_conv.csv", check_root());

@@ -1,14 +1,5 @@
 /* The two fits that models rest on, against their definitions: random effects in closed form
  * (F-MIXED), robust least squares by the conditions of a minimum (F-ROBUST-FIT). */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/statistics/mixed_model.h"
 #include "model/statistics/robust_fit.h"
 #include "tests/check.h"
@@ -18,7 +9,6 @@
 /* Given variances: a level of n rows has the mean sum(y) / (n + s2 / t2), and 1 / (n / s2 + 1 / t2)
  * is left of its variance. Rows without a value or a level do not count. */
 static void levels_by_hand(void **state) {
-    (void)state;
     const double y[] = {1, 3, 5, (double)NAN, 100, 8};
     const int level[] = {0, 0, 1, 0, -1, 2};
     double mean[4], left[4];
@@ -58,7 +48,6 @@ static void levels_by_hand(void **state) {
 /* Two effects on the same rows: the conditions of the best linear predictor, for each level
  * sum over its rows of (y - u - v) / s2 = u / t2. */
 static void crossed_effects(void **state) {
-    (void)state;
     enum { ROWS = 40, A = 5, B = 3 };
     double y[ROWS], a_mean[A], b_mean[B], slope[ROWS];
     int a[ROWS], b[ROWS];
@@ -90,7 +79,6 @@ static void crossed_effects(void **state) {
  * the squared means of levels - s2 / n; EM ends there. One of them known to be tiny stays above
  * 1e-8. */
 static void most_likely_variances(void **state) {
-    (void)state;
     enum { LEVELS = 6, EACH = 4, ROWS = LEVELS * EACH };
     double y[ROWS];
     int level[ROWS];
@@ -154,7 +142,6 @@ static enum dl_code derivatives_of(void *context, const double *x, const double 
 
 /* Huber's loss: 0.5 of the scale 0.25, 1 of it 1, 3 of it 5; with weights, the prior's squares. */
 static void objective_by_hand(void **state) {
-    (void)state;
     const double weights[] = {1, 2, 0.5, 0, 1, -1}, prior[] = {1}, sigma[] = {2}, x[] = {2},
                  residuals[] = {1, -2, 6, 9, (double)NAN, 9};
     const struct dl_robust_problem p = {.row_count = 6,
@@ -186,7 +173,6 @@ static double least_around(const struct dl_robust_problem *p, const double *x, u
 
 /* Of random lines with outliers: nothing around the solution is better. */
 static void conditions_of_a_minimum(void **state) {
-    (void)state;
     uint64_t seed = 77;
     int bounded = 0, open = 0;
     for (int round = 0; round < 300; round++) {

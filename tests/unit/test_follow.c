@@ -1,11 +1,4 @@
 /* What was measured follows the datasheet numbers that a what-if changes (F-WHAT-IF), by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "model/machine/what_if.h"
 #include "tests/check.h"
@@ -28,7 +21,6 @@ static struct dl_link a_link(struct dl_piece *pieces, int count) {
 /* Twice the bandwidth and half the latency: NCCL's 4 GB/s become 8, the piece's 1e-10 s a byte
  * 5e-11, its 6 us 3. A rate that is set too stays as set. */
 static void link_by_hand(void **state) {
-    (void)state;
     struct dl_piece piece = {1e9, 6e-6, 1e-10};
     struct dl_system measured = {.has_inter = true, .inter = a_link(&piece, 1)};
     struct dl_system system = measured;
@@ -54,7 +46,6 @@ static void link_by_hand(void **state) {
 /* 4 GB/s pageable over a pinned 10: the staging takes 1/4 - 1/10 ns a byte; with a pinned 20 the
  * copy runs at 1 / (1/20 + 0.15) = 5 GB/s. */
 static void host_by_hand(void **state) {
-    (void)state;
     struct dl_system measured = {
         .has_host = true,
         .host = {.copy_bandwidth_bytes_per_s = 10e9, .pageable_bandwidth_bytes_per_s = 4e9}};
@@ -67,7 +58,6 @@ static void host_by_hand(void **state) {
 /* 1.5 times the clock on as many units: 15 Tflop/s where the peak was 10, and the sustained 8
  * become 12; the fitted rate follows the sustained one, its bandwidth 2 TB/s over 1. */
 static void device_by_hand(void **state) {
-    (void)state;
     struct dl_rate rates[] = {
         {.precision = DL_FP32, .peak_flop_per_s = 10e12, .sustained_flop_per_s = 8e12}};
     struct dl_kernel_model model = {.op = DL_OP_GEMM,
@@ -99,7 +89,6 @@ static void device_by_hand(void **state) {
 /* Measured 3 times the model: over a link of twice the rate the time is 3 times the model of that
  * link. */
 static void samples_by_hand(void **state) {
-    (void)state;
     struct dl_coll_sample sample = {.bytes = 1e8, .time_s = 1, .low_s = NAN, .high_s = NAN};
     struct dl_coll_measured list = {.library = "nccl",
                                     .operation = "all_reduce",
@@ -142,7 +131,6 @@ static void samples_by_hand(void **state) {
 }
 
 static void reasons(void **state) {
-    (void)state;
     assert_null(dl_what_if_reason("links.inter.bandwidth"));
     assert_null(dl_what_if_reason("collectives.0.samples.0.time_s"));
     assert_null(dl_what_if_reason("host.cores"));
@@ -177,7 +165,6 @@ static void reasons(void **state) {
 /* F-POWER-CLOCK: 300 W, 100 W of them idle, at 1 GHz: at 0.9 GHz 100 + 200 x 0.9^3. A load that is
  * set too stays. */
 static void power_by_hand(void **state) {
-    (void)state;
     struct dl_rate rate = {.precision = DL_FP32, .peak_flop_per_s = 1e13};
     const struct dl_device measured = {.clock_hz = 1e9,
                                        .power.idle_w = 100,
@@ -205,7 +192,6 @@ static void power_by_hand(void **state) {
 }
 
 static int clean(void **state) {
-    (void)state;
     dl_arena_free(&arena);
     return 0;
 }

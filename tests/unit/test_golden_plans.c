@@ -1,15 +1,6 @@
 /* Plans and what is predicted of them, as tests/golden/plans.txt records it: one line per plan,
  * through the public library. `make golden-accept` rewrites the numbers; the diff is reviewed. */
-#include <math.h>
-#include <setjmp.h>
 #include <stdbool.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "include/dlmodel.h"
 #include "tests/check.h"
@@ -109,7 +100,6 @@ static bool same(const char *expected, const char *actual) {
 }
 
 static void every_plan(void **state) {
-    (void)state;
     char data[TEXT_CASE_BYTES];
     snprintf(data, sizeof data, "%s/data", check_root());
     struct dlmodel *m = dlmodel_open(data);

@@ -2,12 +2,6 @@
  * points, and the profile from samples. DeepBench samples of a real V100 (data/kernels, source
  * deepbench), in the format of the probes, stand in for a recorded calibration. Bandwidth and
  * launch times are made up and marked so. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "calibrate/plan/cal_gpu_plan.h"
 #include "calibrate/profile/cal_gpu.h"
 #include "calibrate/fits/fit_kernel.h"
@@ -32,7 +26,6 @@ static unsigned bits_of(enum dl_gpu_type type, double value) {
  * 341 = 0x155: 0x3555. bf16: field 125, 0.333 x 128 = 42.7: 43 = 0x2b: 0x3eab. E4M3 of 0.3: 2^-2 x
  * 1.2, 0.2 x 8 = 1.6: field 5, fraction 2: 0x2a. */
 static void numbers_by_hand(void **state) {
-    (void)state;
     assert_int_equal(bits_of(DL_GPU_F16, 1.0 / 3), 0x3555);
     assert_int_equal(bits_of(DL_GPU_BF16, 1.0 / 3), 0x3eab);
     assert_int_equal(bits_of(DL_GPU_F8, 0.3), 0x2a);
@@ -54,7 +47,6 @@ static void numbers_by_hand(void **state) {
 }
 
 static void judgement(void **state) {
-    (void)state;
     const struct dl_gpu_precision *fp32 = dl_gpu_precision_of(&(struct dl_point){.shape = "m=1"});
     const struct dl_gpu_precision *mixed =
         dl_gpu_precision_of(&(struct dl_point){.shape = "m=1 prec=mixed b=2"});
@@ -90,7 +82,6 @@ static void make_plan(struct dl_cal_choice choice, struct dl_arena *arena,
 }
 
 static void a_plan_fits_the_device(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_plan pascal, volta, ampere, hopper, eight, none, quick;
     make_plan((struct dl_cal_choice){.gpus = 1, .capability = 52}, &arena, &pascal);
@@ -129,7 +120,6 @@ static void a_plan_fits_the_device(void **state) {
 }
 
 static void exact_layers_of_a_workload(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload vgg16, bert;
     struct dl_cal_plan plan;
@@ -292,7 +282,6 @@ static double kernels_s(const struct dl_device *device, const struct dl_workload
 /* The fits of calibrate against the samples that they come from, and against the fits of
  * data/kernels from the same samples, which know the datasheet. */
 static void a_v100_replayed(void **state) {
-    (void)state;
     struct replay r;
     struct dl_system profile;
     struct dl_err err;
@@ -348,7 +337,6 @@ static void a_v100_replayed(void **state) {
 /* Bandwidth by hand: an all-reduce of 64 MiB over 4 ranks in 1 ms has a bus bandwidth of 2 x 3/4 x
  * 67108864 / 1e-3 = 100.7 GB/s. */
 static void topology_and_collectives(void **state) {
-    (void)state;
     struct replay r;
     struct dl_system profile;
     load_v100(&r);
@@ -430,7 +418,6 @@ static void add_streams(struct replay *r) {
 /* F-KERNEL-WORK. The factors say how much slower a kind of work is; predictions for such layers
  * take them, and others keep the plain model. */
 static void kinds_of_work_have_their_own_factor(void **state) {
-    (void)state;
     struct replay r;
     struct dl_system profile;
     load_v100(&r);
@@ -456,7 +443,6 @@ static void kinds_of_work_have_their_own_factor(void **state) {
 /* F-KERNEL-WORK. Attention takes 1.5 times what its parts, scores, softmax and context, are
  * predicted to take; scores and context are 2 x 2 x 96 x 512 x 512 x 64 flop. */
 static void attention_has_a_factor_over_its_parts(void **state) {
-    (void)state;
     struct replay r;
     struct dl_system profile;
     load_v100(&r);
@@ -488,7 +474,6 @@ static void attention_has_a_factor_over_its_parts(void **state) {
 }
 
 static void a_device_needs_bandwidth(void **state) {
-    (void)state;
     struct replay r;
     struct dl_system profile;
     struct dl_err err = {0};
@@ -505,7 +490,6 @@ static void a_device_needs_bandwidth(void **state) {
 /* By hand: 2 x 64 x 32 x 16 x 3 flop; a 3x3 convolution of 8 x 8 with padding 1: 2 x 2 x 4 x 64 x 3
  * x 9; normalization forward of 2 x 3 x 16 numbers in 2 bytes: 3 x 96 x 2. */
 static void work_of_gpu_samples(void **state) {
-    (void)state;
     check_close(dl_cal_gpu_work(&(struct dl_raw_sample){
                     .probe = "gpu-batch", .shape = "m=64 n=32 k=16 b=3", .pass = "fwd"}),
                 196608, 0);

@@ -1,12 +1,5 @@
 /* What each behaviour sends (F-FW-*), against cases worked by hand from the sources that
  * data/frameworks/ cites. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/check.h"
 #include "model/network/libraries/coll_copy.h"
 #include "model/machine/topology.h"
@@ -15,7 +8,6 @@
 /* Limits 1 MB then 25 MB: 0.6 + 0.6 closes the first; 20 + 10 the second (30 >= 25); 400 is one
  * bucket; 3 is the rest. */
 static void ddp_buckets(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {0.6e6, 0.6e6, 20e6, 10e6, 400e6, 3e6}, ready[] = {1, 2, 3, 4, 5, 6};
     make(&b, 6, sizes, ready);
@@ -33,7 +25,6 @@ static void ddp_buckets(void **state) {
 /* 434.2 MB in two equal buckets of 217.1 MB: 1.2 + 30 + 400 fill the first, 3 MB are left. Views
  * are not copied. */
 static void equal_buckets(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {0.6e6, 0.6e6, 20e6, 10e6, 400e6, 3e6}, ready[] = {1, 2, 3, 4, 5, 6};
     make(&b, 6, sizes, ready);
@@ -67,7 +58,6 @@ static double control_round_s(const struct bench *b) {
  * (10 + 20 + 30 MB = 60 MB: one group). The next, at 17.5 ms, sees those of 15 and 16 ms: 50 + 20
  * MB exceed 64 MB: two groups. The one of 30 ms is seen at 32.5 ms; 100 MB goes alone. */
 static void horovod_cycles(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {10e6, 20e6, 30e6, 50e6, 20e6, 100e6},
                  ready[] = {.010, .011, .012, .015, .016, .030};
@@ -88,7 +78,6 @@ static void horovod_cycles(void **state) {
  * than the cycle, before its collective. The next, then, sees nothing; the one that ends 0.5 ms
  * later finds the two of 11 and 11.1 ms: 1.28 ms. */
 static void horovod_negotiates(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {10e6, 20e6, 30e6}, ready[] = {.010, .011, .0111};
     make(&b, 3, sizes, ready);
@@ -107,7 +96,6 @@ static void horovod_negotiates(void **state) {
  * launches) or all at once (two), 240 MB at 400 GB/s; a message of one tensor is not copied. With
  * MPI each tensor also passes back from the host, at 0.5 ms. */
 static void horovod_copies(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {30e6, 30e6, 100e6}, ready[] = {.010, .0101, .020};
     make(&b, 3, sizes, ready);
@@ -142,7 +130,6 @@ static void horovod_copies(void **state) {
  * there at 12, 14, 16 and 22 ms: the first goes alone at 12.5 ms; the thread that reduces its 60
  * MB for more than 9.5 ms finds all others at once when it ends. */
 static void horovod_thread(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {60e6, 1e6, 1e6, 1e6}, ready[] = {.010, .0101, .0124, .020};
     make(&b, 4, sizes, ready);
@@ -169,7 +156,6 @@ static void horovod_thread(void **state) {
  * negotiates the last, and waits until 30 ms. The operations of a host library are queued when it
  * can read their tensors: the first cycle ends at 12.5 ms. */
 static void horovod_waits(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {10e6, 20e6, 30e6, 50e6}, ready[] = {.010, .011, .012, .030},
                  issued[] = {.001, .002, .003, .009};
@@ -195,7 +181,6 @@ static void horovod_waits(void **state) {
 /* Compressed gradients, 160 MB in fp32: in half the width (Horovod's Compression.fp16, DDP's hook)
  * 80 MB, of 1 bit 5 MB, and the part of the time that bytes take falls with them. */
 static void compressed_gradients(void **state) {
-    (void)state;
     struct bench b;
     const double widths[] = {4, 2, 0.125};
     double bandwidth_s[3];
@@ -216,7 +201,6 @@ static void compressed_gradients(void **state) {
 /* The width is the plan's: of each parameter fp32 sends 4 bytes, a 1-bit code an eighth, fp16 two.
  */
 static void widths_of_a_plan(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_prediction p;
     fake_make(&f);
@@ -236,7 +220,6 @@ static void widths_of_a_plan(void **state) {
 /* pack_bytes = 0: one message after the last gradient. 50 MB: a new pack begins when the previous
  * exceeds it: 30 + 30 | 10. */
 static void packs(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {30e6, 30e6, 10e6}, ready[] = {1, 2, 3};
     make(&b, 3, sizes, ready);
@@ -257,7 +240,6 @@ static void packs(void **state) {
  * copied in and out (4 x 70 MB at 400 GB/s and a launch); in place nothing is, and a division of
  * its own reads and writes all once. */
 static void packs_of_variables(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {10e6, 20e6, 10e6, 10e6, 10e6, 10e6}, ready[] = {1, 2, 3, 4, 5, 6};
     make(&b, 6, sizes, ready);
@@ -283,7 +265,6 @@ static void packs_of_variables(void **state) {
 /* Weights on the host: every GPU of four reads and returns all bytes over links that two share: 2
  * bytes / 12e9 a byte. */
 static void keras_central_weights(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {60e6, 12e6}, ready[] = {1, 2};
     make(&b, 2, sizes, ready);
@@ -302,7 +283,6 @@ static void keras_central_weights(void **state) {
  * The process issues 2 x 2 tensors to two neighbours at 0.1 ms and to device 3 at 0.3 ms: 4 x 0.5
  * ms. Without links all devices but one of the group are apart. */
 static void keras_weights_on_a_device(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {60e6, 12e6}, ready[] = {1, 2};
     struct dl_edge edges[] = {{0, 1, 1, NULL}, {0, 2, 1, NULL}, {1, 3, 1, NULL}, {2, 3, 1, NULL}};
@@ -335,7 +315,6 @@ static void keras_weights_on_a_device(void **state) {
  * host and the bridge of 6 GB/s, which sets the pace: 60 MB x 6/4 / 6 GB/s = 15 ms and 6 hops of 2
  * us. Tensors go one by one as they come, nothing is packed. */
 static void a_ring_in_order(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {60e6, 12e6}, ready[] = {1, 2};
     struct dl_edge edges[] = {
@@ -361,7 +340,6 @@ static void a_ring_in_order(void **state) {
 
 /* Two tensors of one layer go together. */
 static void caffe_layers(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {4e3, 16e6, 8e6}, ready[] = {1, 1, 2};
     make(&b, 3, sizes, ready);
@@ -376,7 +354,6 @@ static void caffe_layers(void **state) {
 
 /* Simulated time that does not advance is an error, not a loop without end. */
 static void cycles_that_do_not_advance(void **state) {
-    (void)state;
     const double sizes[] = {10e6, 20e6}, ready[] = {.010, 1e12};
     const double cycles_s[] = {NAN, 0, 1e-6};
     for (int i = 0; i < 3; i++) {
@@ -399,7 +376,6 @@ static void cycles_that_do_not_advance(void **state) {
 }
 
 static void every_row_is_complete(void **state) {
-    (void)state;
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
         const struct dl_framework_behaviour *row = dl_framework_behaviours[i];
         assert_true(row->name != NULL && row->summary != NULL && row->source != NULL &&

@@ -1,11 +1,4 @@
 /* Jobs on nodes of different kinds, spare workers, samples that do not go evenly into devices. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/search/heterogeneous.h"
 #include "model/statistics/stats.h"
 #include "model/engine/energy.h"
@@ -70,7 +63,6 @@ static double step_s(struct pair *p, bool slow, double batch) {
 
 /* 16 devices, 80000 samples: 5000 a device, and the slow ones set the pace. F-HETEROGENEOUS */
 static void equal_batches_wait_for_the_slowest(void **state) {
-    (void)state;
     struct pair p;
     struct dl_prediction out;
     struct dl_err err = {0};
@@ -91,7 +83,6 @@ static void equal_batches_wait_for_the_slowest(void **state) {
 
 /* Every split in whole samples, tried out: none is faster. 12 fast and 4 slow devices. */
 static void balanced_is_the_best_of_all_splits(void **state) {
-    (void)state;
     const double counts[] = {80003, 8003, 1600, 17, 16};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         struct pair p;
@@ -123,7 +114,6 @@ static void balanced_is_the_best_of_all_splits(void **state) {
 /* The same for other shares of nodes and slower kinds: the best split, or one that is as good to 3
  * parts in 10^4 where a step has kinks. */
 static void balanced_whatever_the_kinds(void **state) {
-    (void)state;
     uint64_t seed = 5;
     int best = 0;
     for (int round = 0; round < 24; round++) {
@@ -162,7 +152,6 @@ static void balanced_whatever_the_kinds(void **state) {
 
 /* One kind in two groups is a plain job, balanced or not. */
 static void the_same_nodes_twice_change_nothing(void **state) {
-    (void)state;
     for (int balanced = 0; balanced < 2; balanced++) {
         struct pair p;
         struct dl_prediction out;
@@ -182,7 +171,6 @@ static void the_same_nodes_twice_change_nothing(void **state) {
  * one without RDMA, the first by name. Collectives that were measured over the other do not count.
  */
 static void the_slowest_network(void **state) {
-    (void)state;
     enum { CASES = 9 };
     for (int which = 0; which < CASES; which++) {
         struct dl_fake f;
@@ -232,7 +220,6 @@ static void the_slowest_network(void **state) {
 /* All figures of the job: the slowest group's step, the samples of all, the epoch of the network or
  * of the dataset that is given, memory and power of each group; what waits draws less. */
 static void figures_of_the_job(void **state) {
-    (void)state;
     struct pair p;
     struct dl_prediction out;
     struct dl_err err = {0};
@@ -282,7 +269,6 @@ static void figures_of_the_job(void **state) {
 /* Order statistics of normal variables from tables (Harter 1961): of 4 the 3rd 0.29701, of 5 the
  * 4th 0.49502, the middle of 3 is 0; the largest of pairs: of 2 pairs the largest of 4. F-BACKUP */
 static void order_statistics(void **state) {
-    (void)state;
     check_close(dl_normal_expected_order(3, 4, 1), 0.2970113823, 1e-6);
     check_close(dl_normal_expected_order(4, 5, 1), 0.4950189705, 1e-6);
     check_close(dl_normal_expected_order(1, 2, 1), -0.5641895835, 1e-6);
@@ -298,7 +284,6 @@ static void order_statistics(void **state) {
 /* 8 workers of 4 devices, 2 spare: waiting for the 6th of 8 largest of 4 instead of the largest of
  * 32; 6/8 of the samples count. */
 static void spare_workers(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_prediction all, spare;
     fake_make(&f);
@@ -331,7 +316,6 @@ static void spare_workers(void **state) {
 
 /* 10 samples on 4 devices: two have 3. The step is that of 3 a device, the rate that of 10. */
 static void samples_that_do_not_go_evenly(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_prediction odd, three;
     fake_make(&f);

@@ -1,12 +1,5 @@
 /* Configs of Hugging Face: the workload of each model type has the parameters that the model has,
  * and what a workload cannot say is an error with its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/core/file.h"
 #include "import/import_config.h"
 #include "tests/check.h"
@@ -32,7 +25,6 @@ static void build(const char *text, size_t length, struct dl_arena *arena, struc
 /* Parameters as published (data/SOURCES.md), or of the models whose sizes these configs are:
  * Qwen1.5-MoE-A2.7B, Gemma 2 2B, Phi-3 mini, Pythia 1B. gpt_oss has 4 of its 36 layers. */
 static void families(void **state) {
-    (void)state;
     static const struct {
         const char *file;
         double parameters, tokens;
@@ -84,7 +76,6 @@ static void build_text(const char *text, struct dl_arena *arena, struct dl_workl
 }
 
 static void members_change_the_work(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_config_model model;
     struct dl_workload w;
@@ -118,7 +109,6 @@ static void members_change_the_work(void **state) {
 }
 
 static void errors(void **state) {
-    (void)state;
     static const struct {
         const char *text, *key, *message;
     } cases[] = {
@@ -163,7 +153,6 @@ static void errors(void **state) {
 }
 
 static void unknown_members_can_be_skipped(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_config_model model;
     struct dl_err err = {0};

@@ -1,12 +1,5 @@
 /* F-INPUT: storage, decoding, feeding and copying by hand; page cache; accumulation of
  * micro-batches (F-ACCUMULATE). */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "model/framework/input.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -25,7 +18,6 @@ static void real_input(struct dl_fake *f) {
 }
 
 static void stages_by_hand(void **state) {
-    (void)state;
     struct dl_fake f;
     real_input(&f);
     const struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
@@ -54,7 +46,6 @@ static void stages_by_hand(void **state) {
  * 2048 x 0.01 / 300 s of decoding; 2048 / 3 x 4000 B / 0.5 GB/s = 5.46 ms at a sender, 1024 x 4000
  * B / 12 GB/s at a receiver. Their storage gives each a third of 204.8 MB: 68.3 ms at 1 GB/s. */
 static void decoded_elsewhere(void **state) {
-    (void)state;
     struct dl_fake f;
     real_input(&f);
     struct dl_system there = f.system;
@@ -85,7 +76,6 @@ static void decoded_elsewhere(void **state) {
  * the bridge of 1 GB/s, for longer than two on a host link of 12 GB/s; at 100 GB/s the link is the
  * slower, and without a bridge it is alone. */
 static void one_array_lies_on_one_socket(void **state) {
-    (void)state;
     struct dl_fake f;
     real_input(&f);
     f.framework.input.feeds_one_array = true;
@@ -105,7 +95,6 @@ static void one_array_lies_on_one_socket(void **state) {
 }
 
 static void workers_are_at_most_the_cores(void **state) {
-    (void)state;
     struct dl_fake f;
     real_input(&f);
     f.plan.input.decode_workers = 2; /* a device: 8 in the node */
@@ -118,7 +107,6 @@ static void workers_are_at_most_the_cores(void **state) {
 }
 
 static void page_cache_after_the_first_epoch(void **state) {
-    (void)state;
     struct dl_fake f;
     real_input(&f);
     f.plan.input.dataset_samples = 1e6; /* 100 GB of 256 GB */
@@ -132,7 +120,6 @@ static void page_cache_after_the_first_epoch(void **state) {
 }
 
 static void feeding_one_process(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.plan.nodes = 1;
@@ -153,7 +140,6 @@ static void feeding_one_process(void **state) {
 }
 
 static void unknown_is_said(void **state) {
-    (void)state;
     struct dl_fake f;
     real_input(&f);
     f.plan.input.sample_bytes = 0; /* the workload's: NAN */
@@ -163,7 +149,6 @@ static void unknown_is_said(void **state) {
 }
 
 static void micro_batches_accumulate(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_prediction whole, parts;
     fake_make(&f);
@@ -204,7 +189,6 @@ static void micro_batches_accumulate(void **state) {
 
 /* Four micro-batches that each synchronize expose four times what one does alone. */
 static void micro_batches_synchronize(void **state) {
-    (void)state;
     struct dl_fake f, one;
     struct dl_prediction once, each, quarter;
     fake_make(&f);

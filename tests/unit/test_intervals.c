@@ -1,15 +1,5 @@
 /* The fit of constants, the mixed model, the posterior of measured runs and the judgement of
  * decisions, against cases with known answers. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/statistics/mixed_model.h"
 #include "model/statistics/ranking.h"
 #include "model/statistics/robust_fit.h"
@@ -60,7 +50,6 @@ static enum dl_code two_term_derivatives(void *context, const double *x, const d
 }
 
 static void a_fit_finds_constants_despite_wrong_rows(void **state) {
-    (void)state;
     struct two_terms t = {.evaluations = 0};
     uint64_t seed = 3;
     double weights[POINTS], residuals[POINTS], jacobian[POINTS * 3];
@@ -111,7 +100,6 @@ static enum dl_code one_derivative(void *context, const double *x, const double 
     return DL_OK;
 }
 static void a_fit_stays_in_its_bounds(void **state) {
-    (void)state;
     const double low = 0, high = 2, prior = 1, sigma = 3;
     for (int seen = 0; seen < 2; seen++) {
         double weight = seen, x = 0.2, residual, jacobian = 1;
@@ -165,7 +153,6 @@ static const struct dl_interval_model model = {
 
 /* Squares add; what was measured is narrower, communication and overhead are wider. */
 static void intervals_by_hand(void **state) {
-    (void)state;
     struct dl_interval_case c = {.framework = "f",
                                  .release = "1",
                                  .kernels = "d",
@@ -188,7 +175,6 @@ static void intervals_by_hand(void **state) {
 
 /* Ends of intervals: squares of the widths that concern a run add. */
 static void widths_by_hand(void **state) {
-    (void)state;
     struct dl_interval_case c = {.framework = "f",
                                  .release = "1",
                                  .kernels = "d",
@@ -248,7 +234,6 @@ static void widths_by_hand(void **state) {
 /* Two networks of one depth that are 0.8 % apart are two; a vocabulary padded from 50,257 to 51,200
  * is not, where the network is large; which network has no parameters nobody knows. */
 static void networks_by_their_parameters(void **state) {
-    (void)state;
     const double resnet101 = 44549160, resnext101 = 44177704, gpt2_xl = 1.5578e9;
     assert_false(dl_interval_same_network(resnet101, resnext101));
     assert_false(dl_interval_same_network(resnext101, resnet101));
@@ -263,7 +248,6 @@ static void networks_by_their_parameters(void **state) {
 /* A decoder tells of decoders of all sizes, but not of those with experts; other networks tell of
  * themselves. */
 static void networks_of_one_kind(void **state) {
-    (void)state;
     struct dl_interval_case c = {.framework = "f",
                                  .release = "1",
                                  .kernels = "d",
@@ -286,7 +270,6 @@ static void networks_of_one_kind(void **state) {
 /* By what the layers do, not by names: attention to earlier tokens alone, and parameters that a
  * token does not meet. */
 static void kinds_of_layers(void **state) {
-    (void)state;
     static const struct {
         const char *name, *kind;
     } networks[] = {{"llama3_8b", "decoder"},
@@ -309,7 +292,6 @@ static void kinds_of_layers(void **state) {
 /* Errors of 10 % in all runs and, independent of them, of twice the covariate in half of them:
  * the ends of 80 % intervals of both, 1.2816 standard deviations each. */
 static void widths_find_quantiles(void **state) {
-    (void)state;
     enum { ROWS = 20000 };
     static struct dl_width_row rows[ROWS];
     uint64_t seed = 9;
@@ -332,7 +314,6 @@ static void widths_find_quantiles(void **state) {
 
 /* What a run's own spread grows with. */
 static void rows_spread_by_hand(void **state) {
-    (void)state;
     struct dl_interval_model m = {.row_sigma_log = 0.05,
                                   .row_communication_sigma_log = 0.2,
                                   .row_overhead_sigma_log = 0.4,
@@ -351,7 +332,6 @@ static void rows_spread_by_hand(void **state) {
 
 /* Rows of two kinds, one with standard deviation 0.1, the other with hypot(0.1, 2 x 0.2). */
 static void a_mixed_model_finds_parts_of_rows(void **state) {
-    (void)state;
     enum { ROWS = 4000 };
     static double y[ROWS], weight[ROWS];
     static int level[ROWS];
@@ -378,7 +358,6 @@ static void a_mixed_model_finds_parts_of_rows(void **state) {
  * so that n runs of log ratio y give y 0.14 n / (0.14 n + 0.0025). A later run with communication
  * moves that part alone. */
 static void a_posterior_in_closed_form(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     const struct dl_posterior *p;
@@ -432,7 +411,6 @@ static void a_posterior_in_closed_form(void **state) {
  * 0.14), another batch does not, and its spread keeps that variance. With half the spread to move,
  * the system's effect has a quarter of its 0.05. */
 static void a_job_is_a_network_with_its_batch(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     const struct dl_posterior *p;
@@ -463,7 +441,6 @@ static void a_job_is_a_network_with_its_batch(void **state) {
 }
 
 static void regret_and_ranks_by_hand(void **state) {
-    (void)state;
     const double predicted[] = {3, 1, 2, 4}, measured[] = {30, 12, 10, 50};
     double scratch[8];
     check_close(dl_regret_frac(predicted, measured, 4), 0.2, 1e-12);
@@ -476,7 +453,6 @@ static void regret_and_ranks_by_hand(void **state) {
 }
 
 static void decisions_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_decision *list;
@@ -510,7 +486,6 @@ static void decisions_by_hand(void **state) {
 
 /* 10 % apart: distinguished where 80 % intervals of the difference are 2 %, not where 20 %. */
 static void ties(void **state) {
-    (void)state;
     const struct dl_prediction a = {.iteration_s = 1,
                                     .iteration_low_s = 1 / 1.02,
                                     .iteration_high_s = 1.02,

@@ -1,11 +1,5 @@
 /* The journal of a calibration: what is written is read back, a kill at any byte loses at most the
  * line being written, and an invalid or foreign journal is refused with its line. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -54,7 +48,6 @@ static void write_journal(const char *path, int samples, struct dl_arena *arena)
 }
 
 static void what_is_written_is_read_back(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_journal journal;
@@ -100,7 +93,6 @@ static void what_is_written_is_read_back(void **state) {
 
 /* Cut after each of its bytes: all complete lines are kept, and writing continues after them. */
 static void a_kill_at_any_byte_loses_one_line(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     char directory[128], *text;
@@ -143,7 +135,6 @@ static void a_kill_at_any_byte_loses_one_line(void **state) {
 }
 
 static void the_last_fact_of_a_key_counts(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_journal journal;
@@ -170,7 +161,6 @@ static void the_last_fact_of_a_key_counts(void **state) {
 
 /* fcntl locks are per process, so the other calibration is a child. */
 static void two_calibrations_cannot_write_one_journal(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_journal journal;
@@ -200,7 +190,6 @@ static void two_calibrations_cannot_write_one_journal(void **state) {
 }
 
 static void a_place_that_cannot_be_written_is_a_system_error(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_journal journal;

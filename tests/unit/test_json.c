@@ -1,11 +1,5 @@
 /* Documents through field tables: files, nested formats, paths of errors, the text that is written.
  * What a text is read as, or refused for, are cases of tests/golden/texts.txt. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <sys/stat.h>
 
 #include "model/core/file.h"
@@ -53,7 +47,6 @@ static void test_nested_format(void **state) {
         {"{\"inner\": {\"version\": 1, \"title\": \"t\"}}", DL_ERR_INPUT},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct dl_arena arena = {0};
         struct dl_json *doc;
@@ -75,7 +68,6 @@ static void test_nesting_and_many_keys(void **state) {
     struct dl_err err;
     size_t length = 0;
 
-    (void)state;
     memset(deep, '[', 65);
     memset(deep + 65, ']', 65);
     deep[130] = '\0';
@@ -100,7 +92,6 @@ static void test_text_need_not_be_terminated(void **state) {
     struct dl_err err;
     const char text[] = "\xef\xbb\xbf{\"a\": 1}garbage"; /* with a byte order mark */
 
-    (void)state;
     assert_int_equal(dl_json_parse("n", text, 11, &arena, &doc, &err), DL_OK);
     assert_string_equal(dl_json_name(doc), "n");
     assert_int_equal(dl_json_parse("n", "a", 1, &arena, &other, &err), DL_ERR_INPUT);
@@ -119,7 +110,6 @@ static void test_read(void **state) {
     char directory[256], path[300];
     FILE *file;
 
-    (void)state;
     assert_true(check_directory(directory, sizeof directory));
     snprintf(path, sizeof path, "%s/a.json", directory);
     assert_int_equal(dl_json_read(path, &arena, &doc, &err), DL_ERR_INPUT);
@@ -157,7 +147,6 @@ static void test_fail_at_a_path(void **state) {
     struct dl_err err;
     const char *text = "{\"layers\": [1,\n {\"kernel\": 3, \"a.b\": 4}]}";
 
-    (void)state;
     assert_int_equal(dl_json_parse("n", text, strlen(text), &arena, &doc, &err), DL_OK);
     assert_int_equal(dl_json_fail(doc, "layers[1].kernel", &err, "expected %d", 5), DL_ERR_INPUT);
     dl_err_text(&err, "w", message, sizeof message);
@@ -206,7 +195,6 @@ static const struct dl_schema loop_schema = {
 static void test_visit(void **state) {
     struct seen seen = {0, 0, false};
 
-    (void)state;
     dl_schema_visit(&rich_schema, see, &seen);
     assert_int_equal(seen.count, 20 + 2 + 2 * 3 + 4); /* rich, links, two links, item */
     assert_int_equal(seen.deepest, 2);
@@ -221,7 +209,6 @@ static void test_text(void **state) {
     struct rich r;
     char *text;
 
-    (void)state;
     assert_int_equal(
         load(HEAD
              ", \"ratio\": 0.1, \"color\": \"red\", \"fallback_count\": 3, \"numbers\": [1, 2.5],"
@@ -258,7 +245,6 @@ static void test_writer(void **state) {
     struct dl_arena arena = {0};
     struct dl_json_writer w;
 
-    (void)state;
     dl_jw_init(&w, &arena, true);
     dl_jw_object(&w, NULL);
     dl_jw_number(&w, "x", (double)NAN);
@@ -287,7 +273,6 @@ static void test_keys(void **state) {
     struct dl_arena arena = {0};
     const char *const *keys = dl_json_keys(&rich_schema, &arena);
 
-    (void)state;
     assert_string_equal(dl_suggest("links.inter.bandwith", keys), "links.inter.bandwidth");
     assert_string_equal(dl_suggest("items.0.alpha_s", keys), "items.N.alpha_s");
     assert_string_equal(dl_suggest("facts.KEy", keys), "facts.KEY");

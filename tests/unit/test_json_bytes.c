@@ -1,14 +1,5 @@
 /* The bytes of JSON, one at a time: every UTF-8 sequence against the ranges of RFC 3629, every
  * short number against the grammar of RFC 8259, texts cut anywhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/core/json.h"
 #include "model/core/json_node.h"
 #include "tests/check.h"
@@ -35,7 +26,6 @@ static size_t character(const unsigned char *text, size_t length) {
 }
 
 static void every_sequence(void **state) {
-    (void)state;
     static const unsigned char ends[] = {0x00, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
     unsigned char text[4];
     for (unsigned first = 0; first < 256; first++) {
@@ -56,7 +46,6 @@ static void every_sequence(void **state) {
 
 /* Lines end after a line feed; both count from 1; no place has neither. */
 static void positions(void **state) {
-    (void)state;
     static const char text[] = "ab\n\nc\r\nd";
     static const int lines[] = {1, 1, 1, 2, 3, 3, 3, 4, 4}, cols[] = {1, 2, 3, 1, 1, 2, 3, 1, 2};
     int line, col;
@@ -121,7 +110,6 @@ static bool is_number(const char *c) {
 
 /* Every text of up to five of the characters of numbers. */
 static void numbers(void **state) {
-    (void)state;
     static const char signs[] = "-+.eE019";
     char text[8];
     for (int length = 1; length <= 4; length++) {
@@ -143,7 +131,6 @@ static void numbers(void **state) {
 
 /* A text that is cut at any byte is refused. */
 static void cut_anywhere(void **state) {
-    (void)state;
     static const char whole[] =
         "{\"a\": [1, 2.5e3, {\"b\\u00e9\": \"\xc3\xa9 \\ud83d\\ude00\"}, true, false, null, []]}";
     assert_string_equal(of(whole), "");

@@ -1,13 +1,5 @@
 /* import/json_stream.h: values one by one from a file larger than the window; faults with
  * their places in the file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include <cmocka.h>
-
 #include "import/import_trace.h"
 #include "import/json_stream.h"
 #include "tests/check.h"
@@ -33,7 +25,6 @@ static void write_trace(FILE *out, int steps, int filler) {
 }
 
 static void a_file_larger_than_the_window(void **state) {
-    (void)state;
     char path[] = "/tmp/dlmodel-trace-XXXXXX";
     const int fd = mkstemp(path);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
@@ -54,7 +45,6 @@ static void a_file_larger_than_the_window(void **state) {
 }
 
 static void faults_have_their_places(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         int line, col;

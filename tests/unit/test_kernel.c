@@ -1,10 +1,4 @@
 /* Kernels: work from shapes, the base of a model, what is chosen when there is no model. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/machine/device.h"
 #include "model/machine/kernel.h"
 #include "model/machine/kernel_model.h"
@@ -26,7 +20,6 @@ static struct dl_kernel conv_of(enum dl_pass pass, double batch, double channels
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL, NAN}, {DL_FP16, 1, 80e12, NULL, NAN}};
 
 static void work_of_gemm(void **state) {
-    (void)state;
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 3, 5, 7, 2);
     check_close(gemm.flop, 420, 0);          /* 2 x 3 x 5 x 7 x 2 */
     check_close(gemm.read_elements, 112, 0); /* (3 x 7 + 7 x 5) x 2 */
@@ -35,7 +28,6 @@ static void work_of_gemm(void **state) {
 }
 
 static void work_of_convolution(void **state) {
-    (void)state;
     /* ResNet-50's first layer, batch 2: 3 -> 64, 7x7 stride 2 pad 3, 224 -> floor((224 + 6 - 7) /
      * 2) + 1 = 112. flop = 2 x 2 x 64 x 112^2 x 3 x 49 = 472055808; x = 2 x 3 x 224^2 = 301056; w =
      * 64 x 3 x 49 = 9408; y = 2 x 64 x 112^2 = 1605632. */
@@ -68,7 +60,6 @@ static void work_of_convolution(void **state) {
 }
 
 static void skipped_rows(void **state) {
-    (void)state;
     /* 1x1 with stride 2 over 8 x 8 points: every other row is read, all of each. x = 2 x 4 x 64 =
      * 512, w = 4 x 6 = 24, y = 2 x 6 x 16 = 192. */
     struct dl_kernel forward = conv_of(DL_FORWARD, 2, 4, 6, 1, 8, 1, 2),
@@ -80,7 +71,6 @@ static void skipped_rows(void **state) {
 }
 
 static void names_and_sizes(void **state) {
-    (void)state;
     assert_string_equal(dl_precision_names[DL_MIXED], "mixed");
     assert_null(dl_precision_names[DL_PRECISIONS]);
     assert_string_equal(dl_pass_names[DL_BACKWARD_WEIGHTS], "bwd_filter");
@@ -100,7 +90,6 @@ static void names_and_sizes(void **state) {
 static const struct dl_kernel_model_scale OWN = {1, 1, 1, 1};
 
 static void base_of_a_model(void **state) {
-    (void)state;
     struct dl_kernel_model model = plain_model(DL_OP_GEMM, DL_FP32);
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 1024, 1024, 1024, 1);
     struct dl_kernel_model_shape shape;
@@ -123,7 +112,6 @@ static void base_of_a_model(void **state) {
 }
 
 static void base_of_a_stream(void **state) {
-    (void)state;
     struct dl_kernel_model model = plain_model(DL_OP_STREAM, DL_FP32);
     const struct dl_kernel copy = dl_kernel_stream(DL_FORWARD, 0, 1.5e6, 1.5e6);
     struct dl_kernel_model_shape shape;
@@ -142,7 +130,6 @@ static void base_of_a_stream(void **state) {
 /* Worked by hand; tiles of 128 x 64 at 0.9 are the best in all three products, half_k doubles each.
  */
 static void algorithms_of_a_model(void **state) {
-    (void)state;
     struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
     struct dl_kernel_model_shape shape;
     model.latency_s = 1e-9;
@@ -177,7 +164,6 @@ static void algorithms_of_a_model(void **state) {
 }
 
 static void gains_of_a_model(void **state) {
-    (void)state;
     struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
     model.latency_s = 1e-9;
     model.bandwidth_bytes_per_s = 1e15; /* so that only the rate counts */
@@ -202,7 +188,6 @@ static void gains_of_a_model(void **state) {
 }
 
 static void whole_tiles(void **state) {
-    (void)state;
     /* 16 x 14 x 14 = 3136 positions x 256 filters on 80 units. Tiles of 128 x 128: 25 x 2 = 50, one
      * wave: excess 80 x 16384 / 802816 = 1.632653. 128 x 64: 100, two waves: 1.632653 too, at 0.9
      * of the rate 1.814. 128 x 32: 200, three waves: 1.224490, at 0.7 1.749271. So q = 1.632653;
@@ -225,7 +210,6 @@ static void whole_tiles(void **state) {
 }
 
 static void transposed_product_is_the_same(void **state) {
-    (void)state;
     /* C = A B and C^T = B^T A^T are one product. */
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 4096, 128, 1024, 1);
     struct dl_kernel other = dl_kernel_gemm(DL_FORWARD, 128, 4096, 1024, 1);
@@ -243,7 +227,6 @@ static void transposed_product_is_the_same(void **state) {
 }
 
 static void correction_of_a_model(void **state) {
-    (void)state;
     /* Two samples one length apart on one axis: x = 10 and 12 octaves, length 2, weights 0.2 and
      * -0.1. At x = 11: distances^2 0.25 and 0.25, k = 0.8: log ratio = 0.05 + 0.8 x 0.1 = 0.13. */
     double lengths[] = {2}, points[] = {5, 6}, weights[] = {0.2, -0.1}, low[] = {10}, high[] = {12};
@@ -290,7 +273,6 @@ static void correction_of_a_model(void **state) {
 }
 
 static void features_by_name(void **state) {
-    (void)state;
     /* The same model over features in another order, with a flag that both samples share, gives
      * the same time. */
     double lengths[] = {3, 2}, turned_lengths[] = {2, 3};
@@ -332,7 +314,6 @@ static void features_by_name(void **state) {
 /* Files of the first releases name no features: the first axes in turn, but for weight gradients of
  * convolutions, whose sixth is the seventh axis. */
 static void features_without_names(void **state) {
-    (void)state;
     static const enum dl_pass passes[] = {DL_FORWARD, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
     double lengths[] = {1, 2, 3, 4, 5, 6}, low[] = {0, 0, 0, 0, 0, 0}, high[] = {9, 9, 9, 9, 9, 9},
            points[] = {1, 2, 3, 1, 2, 3}, weights[] = {0.1};
@@ -360,7 +341,6 @@ static void features_without_names(void **state) {
 
 /* The arithmetic of kernel_model_math.h against that of the C library. */
 static void fast_arithmetic(void **state) {
-    (void)state;
     for (double x = 1e-6; x < 1e12; x *= 1.37) {
         dl_lanes lanes;
         for (int i = 0; i < DL_LANES; i++) lanes[i] = (float)(x * (1 + i));
@@ -386,7 +366,6 @@ static void fast_arithmetic(void **state) {
 }
 
 static void streams(void **state) {
-    (void)state;
     struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 1e6, 50e6, 50e6);
     struct dl_kernel_time time;
@@ -427,7 +406,6 @@ static void streams(void **state) {
 }
 
 static void without_model(void **state) {
-    (void)state;
     struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8192, 8192, 8192, 1);
     struct dl_kernel_time time;
@@ -443,7 +421,6 @@ static void without_model(void **state) {
 }
 
 static void depthwise(void **state) {
-    (void)state;
     struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel conv = conv_of(DL_FORWARD, 32, 256, 256, 256, 28, 3, 1);
     struct dl_kernel_time time;
@@ -458,7 +435,6 @@ static void depthwise(void **state) {
 
 /* F-KERNEL-DEPTHWISE: 32 x 256 x 28^2 points of 9 taps = 57802752 steps. */
 static void depthwise_by_instructions(void **state) {
-    (void)state;
     struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel_time time;
     device.kind = DL_DEVICE_GPU;
@@ -495,7 +471,6 @@ static void depthwise_by_instructions(void **state) {
 /* A depthwise convolution takes a model of such ones, and no other model; a three-dimensional one
  * takes that of three-dimensional ones, else that of all. */
 static void convolutions_of_their_own(void **state) {
-    (void)state;
     struct dl_kernel_model models[] = {plain_model(DL_OP_CONV, DL_FP32),
                                        plain_model(DL_OP_CONV, DL_FP32),
                                        plain_model(DL_OP_CONV, DL_FP32)};
@@ -525,7 +500,6 @@ static void convolutions_of_their_own(void **state) {
 }
 
 static void borrowed(void **state) {
-    (void)state;
     struct dl_kernel_model models[] = {plain_model(DL_OP_GEMM, DL_FP32)};
     struct dl_device owner = plain_device(RATES, 2, 5e-6), device = plain_device(RATES, 2, 5e-6);
     struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL, NAN}};
@@ -558,7 +532,6 @@ static void borrowed(void **state) {
 /* Short sides double this product's time: 512 x 512 x 512 with a half-rate summed side of 512. On
  * memory of half the speed, a chip of the lender's architecture loses nothing more. */
 static void slower_memory_than_the_lender(void **state) {
-    (void)state;
     struct dl_kernel_model models[] = {plain_model(DL_OP_GEMM, DL_FP32)};
     struct dl_rate rates[] = {{DL_FP32, 0, 10e12, NULL, NAN}};
     struct dl_device owner = plain_device(rates, 1, 5e-6), device = plain_device(rates, 1, 5e-6);
@@ -592,7 +565,6 @@ static void slower_memory_than_the_lender(void **state) {
 }
 
 static void empty_kernels(void **state) {
-    (void)state;
     struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel nothing[] = {dl_kernel_gemm(DL_FORWARD, 0, 0, 0, 0),
                                   dl_kernel_stream(DL_FORWARD, 0, 0, 0),
@@ -608,7 +580,6 @@ static void empty_kernels(void **state) {
 /* F-NORM-BACKWARD: 3 passes over 2^26 elements at 0.8 of 1 TB/s and 0.65 of it in 32 bits; the
  * forward pass, cuDNN's kernels and composed ones move their bytes at the full rate. */
 static void norms_backward(void **state) {
-    (void)state;
     const double n = 67108864.0, full_s = 3.0 * n * 4.0 / 0.8e12;
     const struct dl_device device = {.name = "x",
                                      .memory_bandwidth_bytes_per_s = 1e12,

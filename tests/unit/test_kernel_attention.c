@@ -1,11 +1,5 @@
 /* Fused attention: pairs, work and time in hand-computed limits; kernels with a type of their
  * own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/machine/device.h"
 #include "model/machine/kernel.h"
 #include "model/machine/kernel_model.h"
@@ -23,7 +17,6 @@ static struct dl_kernel_model attention_model(void) {
 }
 
 static void pairs_of_attention(void **state) {
-    (void)state;
     check_close(dl_attention_pairs(4, 6, false, 0), 24, 0);
     check_close(dl_attention_pairs(4, 4, true, 0), 10, 0);    /* 1 + 2 + 3 + 4 */
     check_close(dl_attention_pairs(2, 5, true, 0), 9, 0);     /* 4 + 5: the last sees all */
@@ -33,7 +26,6 @@ static void pairs_of_attention(void **state) {
 }
 
 static void work_of_attention(void **state) {
-    (void)state;
     const struct dl_attention_shape shape = {.batch = 2,
                                              .heads = 8,
                                              .kv_heads = 2,
@@ -55,7 +47,6 @@ static void work_of_attention(void **state) {
 }
 
 static void time_of_attention(void **state) {
-    (void)state;
     struct dl_kernel_model model = attention_model();
     struct dl_device device = plain_device(RATES, 2, 5e-6);
     device.kernel_models = &model;
@@ -98,7 +89,6 @@ static void time_of_attention(void **state) {
 }
 
 static void kernels_of_their_own_type(void **state) {
-    (void)state;
     struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel kernel = dl_kernel_stream(DL_FORWARD, 0, 1e9, 1e9);
     struct dl_kernel_time plain, typed;
@@ -118,7 +108,6 @@ static void kernels_of_their_own_type(void **state) {
 
 /* A model of the kind of work and width of a stream before one for all. */
 static void streams_by_work(void **state) {
-    (void)state;
     struct dl_kernel_model models[3];
     for (int i = 0; i < 3; i++) {
         models[i] = attention_model();
@@ -144,7 +133,6 @@ static void streams_by_work(void **state) {
 /* Where large GEMMs were measured on both devices, a borrowed time scales with what they
  * sustain. */
 static void sustained_rates(void **state) {
-    (void)state;
     struct dl_kernel_model model = attention_model();
     struct dl_rate measured[] = {{DL_FP16, 1, 80e12, NULL, 60e12}},
                    faster[] = {{DL_FP16, 1, 160e12, NULL, 90e12}};

@@ -1,14 +1,5 @@
 /* Kernels, passes and types that follow from the facts of a framework, against counts worked by
  * hand from the sources of the frameworks. F-KERNEL-FACTS */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/framework/cost.h"
 #include "model/framework/facts.h"
 #include "model/machine/kernel_norm.h"
@@ -73,7 +64,6 @@ static struct sum sum_of(const struct dl_workload *workload, const char *prefix,
  * 4a, dropout 8.5a: 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h +
  * 2 (2.25 + 3 + 3)h + 2 x 4h = 50.5h and 2 + 2 + 2 + 2.25 = 8.25a. */
 static void bert_layer(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload bert;
     load_name("bert_base", NULL, 0, &arena, &bert);
@@ -101,7 +91,6 @@ static void bert_layer(void **state) {
  * but for the random numbers (10 bytes each). With nothing but statistics in fp32: half of 50.5h
  * and 8.25a, the masks whole. */
 static void mixed_types(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload bert;
     load_name("bert_base", NULL, 0, &arena, &bert);
@@ -122,7 +111,6 @@ static void mixed_types(void **state) {
  * layer with a bias and the loss. Eager PyTorch: 53 counters besides. TensorFlow: 53 copies of
  * weights forward, 52 and 53 backward, 371 kernels of moving averages. */
 static void resnet_launches(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload resnet;
     load_name("resnet50", NULL, 0, &arena, &resnet);
@@ -139,7 +127,6 @@ static void resnet_launches(void **state) {
 
 /* Channels-first on matrix units: each convolution copies its input and output, in each pass. */
 static void layouts(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.framework.kernels.layout = DL_LAYOUT_NCHW;
@@ -178,7 +165,6 @@ static void layouts(void **state) {
  * 2 x 4h, GELU 2 x 4h: 30h, and 5a of the softmax with scale, mask and dropout. Only where the
  * framework has the compiler that the plan asks for. */
 static void compiled(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_arena arena = {0};
     struct dl_workload bert;
@@ -204,7 +190,6 @@ static void compiled(void **state) {
 /* cuDNN's persistent batch norm needs compute capability 6.0; copies to channels-last, matrix
  * units. */
 static void devices(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     struct dl_kernel_facts facts = {.batchnorm = DL_BATCHNORM_PERSISTENT,
@@ -223,7 +208,6 @@ static void devices(void **state) {
 /* A sum reads both and writes one, 12 bytes; a row may say otherwise; fp32 weights are cast in
  * mixed precision, 12 bytes more. */
 static void accumulation(void **state) {
-    (void)state;
     const struct dl_optimizer_row apex = {.accumulation = {NAN, NAN},
                                           .mixed_accumulation = {0.03, 10}};
     check_close(dl_accumulation_cost(NULL, DL_FP32, DL_MIXED_HALF).bytes, 12, 0);
@@ -238,7 +222,6 @@ static void accumulation(void **state) {
 /* Three tensors under momentum, two kernels each; weight decay in the loss: three more for each but
  * that of batch norm, and 24 bytes per parameter. */
 static void weight_decay(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_err err = {0};
     struct dl_cost without, with;
@@ -268,7 +251,6 @@ static void weight_decay(void **state) {
 /* ResNet-50's 16 additions write 5,519,360 elements per sample. Inside batch norms they still read
  * the other branch forward and write its gradient backward; activations there leave nothing. */
 static void fused_additions(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_workload resnet;
     struct dl_err err = {0};
@@ -302,7 +284,6 @@ static void fused_additions(void **state) {
 /* Scale and mask apart where composed attention is asked for, with the softmax where fused-softmax
  * is, else as the framework does; Megatron's fused kernel decides by shape. */
 static void attention_asked_for(void **state) {
-    (void)state;
     static const struct dl_device no_device;
     struct dl_framework framework = {.kernels = {.score_kernels = NAN}};
     const struct {
@@ -334,7 +315,6 @@ static struct dl_kernel conv_of(enum dl_pass pass, double channels, double size,
  * 2 (16 + 8) 64 elements. 7 x 7: 49 elements of 4 bytes fill no words of 16 bytes and
  * count twice. */
 static void layout_copies(void **state) {
-    (void)state;
     const struct {
         enum dl_pass pass;
         double channels, size, taps, elements;
@@ -353,7 +333,6 @@ static void layout_copies(void **state) {
 /* F-BATCHNORM-CHANNELS by hand: 100 channels at 1 GHz move 1,050 GB/s, as much as the memory here,
  * so a pass takes 2^(1/3) times the time of its bytes; with twice the channels (9/8)^(1/3). */
 static void channels_of_batchnorm(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.kind = DL_DEVICE_GPU;
@@ -383,7 +362,6 @@ static void channels_of_batchnorm(void **state) {
 /* F-POOL-BACKWARD by hand: max pooling 3 x 3 of stride 2 over 2 x 4 x 4; an element lies in
  * ceil(3 / 2)^2 = 4 windows, of which PyTorch reads 2 elements each. */
 static void pooling_of_pytorch(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_err err = {0};

@@ -1,16 +1,5 @@
 /* What a release and a device make of a kernel's time, worked by hand. F-DIRECT-CONV,
  * F-DEVICE-NORM, F-KERNEL-FACTS. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/core/csv.h"
 #include "model/catalog/data.h"
 #include "model/framework/kernel_scale.h"
@@ -28,7 +17,6 @@ static struct dl_kernel conv(double height, double width, double stride) {
 /* Winograd and FFT serve 3x3 and 5x5 at stride 1; not 1x1, 1x7, strided or grouped kernels, nor
  * products. */
 static void fast_algorithms(void **state) {
-    (void)state;
     const struct dl_kernel three = conv(3, 3, 1), five = conv(5, 5, 1), one = conv(1, 1, 1),
                            row = conv(1, 7, 1), strided = conv(3, 3, 2);
     assert_true(dl_kernel_has_fast_conv(&three) && dl_kernel_has_fast_conv(&five));
@@ -42,7 +30,6 @@ static void fast_algorithms(void **state) {
 
 /* Limits of the framework: its workspace, or none. */
 static void release(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     const struct dl_layer relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
@@ -56,7 +43,6 @@ static void release(void **state) {
 /* A device whose direct convolutions take 1.7 times what it borrows: 1x1, but neither 3x3 nor
  * grouped ones. */
 static void device(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.scales.direct_conv_scale = 1.7;
@@ -79,7 +65,6 @@ static void device(void **state) {
 
 /* Sides of 1 and 7 over 17 x 17 positions; not 3x3, nor 1x7 over one row, nor grouped ones. */
 static void unequal_sides(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.scales.direct_conv_scale = 2;
@@ -105,7 +90,6 @@ static void unequal_sides(void **state) {
 /* F-KERNEL-GROUPED: experts by PyTorch's grouped GEMMs take 2.2 times as long in 16 bits, 1.2 times
  * in 8; not their router, other layers, or frameworks with a GEMM for each expert. */
 static void grouped(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.scales.grouped_scale = 2.2;
@@ -185,7 +169,6 @@ static double grouped_s(const struct dl_device *device, const struct measured *x
 /* F-KERNEL-GROUPED with F-KERNEL-LOAD and F-POWER-CAP: grouped GEMMs published under two limits,
  * each within 18 % in bf16 and 36 % in mxfp8 (tools/fit_grouped.py). */
 static void published_groups(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     char path[4200], folder[4200];
     const char *directories[] = {folder};
@@ -217,7 +200,6 @@ static void published_groups(void **state) {
 /* F-KERNEL-LOAD: FlashAttention-2 on B200 takes flash2_scale times the kernel-time model in the
  * median of published times (flash2_b200.csv). */
 static void published_flash2(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     char path[4200], folder[4200];
     const char *directories[] = {folder};
@@ -251,7 +233,6 @@ static void published_flash2(void **state) {
 
 /* F-KERNEL-LOAD: 16 bits and less by load_scale. */
 static void loaded(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.scales.load_scale = 1.2;
@@ -269,7 +250,6 @@ static void loaded(void **state) {
 /* Batch norms of a device whose cuDNN takes 2.5 times the passes' time; not those that a framework
  * composes, nor activations. F-DEVICE-NORM */
 static void device_norm(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.scales.norm_scale = 2.5;
@@ -288,7 +268,6 @@ static void device_norm(void **state) {
 /* Facts that a file does not give come from the framework that runs the same kernels; those that it
  * gives stay. */
 static void shared_kernels(void **state) {
-    (void)state;
     struct dl_fake f, g;
     fake_make(&f);
     fake_make(&g);

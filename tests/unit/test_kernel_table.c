@@ -1,11 +1,4 @@
 /* Tables of kernel times by GPU: what a row of each kind becomes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
-
 #include "model/machine/kernel_match.h"
 #include "tests/check.h"
 
@@ -21,7 +14,6 @@ static struct dl_kernel_row first_row(const char *text, struct dl_arena *arena) 
 }
 
 static void products(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_kernel_row row = first_row("gpu,pass,batch,m,n,k,dtype_a,library,time_us,timing\n"
                                          "B200,fwd,3,8,4,2,fp4,cuBLAS,12.5,cudagraph\n",
@@ -39,7 +31,6 @@ static void products(void **state) {
 }
 
 static void attention(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     const char *text = "gpu,pass,batch,heads_q,heads_kv,seq_q,seq_kv,head_dim_qk,head_dim_v,causal,"
                        "window,dtype,kv_dtype,library,time_us,timing\n"
@@ -54,7 +45,6 @@ static void attention(void **state) {
 }
 
 static void streams(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     static const char header[] =
         "gpu,op,pass,shape,elements,dtype,library,time_us,bytes_min,timing\n";
@@ -114,7 +104,6 @@ static void streams(void **state) {
 }
 
 static void convolutions(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     const char *text = "gpu,pass,n,c,d,h,w,k,kd,r,s,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,"
                        "dil_d,dil_h,dil_w,groups,transposed,dtype,time_us,timing\n"

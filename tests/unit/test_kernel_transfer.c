@@ -1,13 +1,5 @@
 /* A device without samples borrows from one of its architecture: the error when the models of one
  * measured device predict the samples of another. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "calibrate/fits/fit_kernel.h"
 #include "model/core/csv.h"
 #include "model/statistics/stats.h"
@@ -70,7 +62,6 @@ static double median_error(const struct dl_data *data, const struct pair *pair,
 }
 
 static void one_device_by_another(void **state) {
-    (void)state;
     static const struct pair pairs[] = {
         {"h200_sxm", "h100_sxm", "by_gpu_gemm.csv", DL_MIXED, 0.22},
         {"h200_sxm", "h100_sxm", "by_gpu_gemm.csv", DL_FP8, 0.22},
@@ -142,7 +133,6 @@ static double ratio_error(const struct dl_data *data, const char *name, const ch
 }
 
 static void one_precision_by_another(void **state) {
-    (void)state;
     static const char *const pairs[][2] = {{"h100_sxm", "h200_sxm"}, {"b200_sxm", "gb200"}};
     struct dl_arena arena = {0};
     const char *const directories[] = {dl_arena_printf(&arena, "%s/data", check_root())};

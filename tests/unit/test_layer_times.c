@@ -1,14 +1,4 @@
 /* Measured times of layers in place of the model's, by hand: F-LAYER-TIMES. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
-
 #include "model/workload/layer.h"
 #include "model/framework/layer_times.h"
 #include "tests/check.h"
@@ -69,7 +59,6 @@ static void apply(double batch, struct costs *c, double scale) {
  * measured stays. F-LAYER-TIMES */
 static void at_a_measured_batch(void **state) {
     struct costs c;
-    (void)state;
     apply(8, &c, 8);
     CHECK(c.list[0].forward.time_s == 0.004);
     CHECK(fabs(c.list[0].forward.by_limit_s[0] - 0.8 * 0.004) < 1e-15);
@@ -85,7 +74,6 @@ static void at_a_measured_batch(void **state) {
 /* Half way in the logarithm of the batch: sqrt(4 ms * 16 ms) = 8 ms. */
 static void between_batches(void **state) {
     struct costs c;
-    (void)state;
     apply(16, &c, 16);
     CHECK(fabs(c.list[0].forward.time_s - 0.008) < 1e-12);
     CHECK(fabs(c.list[0].backward.time_s - 0.020) < 1e-12);
@@ -95,7 +83,6 @@ static void between_batches(void **state) {
 /* Outside: times the ratio of the model's times, and said. 64 : 32 in the model is 2. */
 static void outside_the_batches(void **state) {
     struct costs c;
-    (void)state;
     apply(64, &c, 64);
     CHECK(fabs(c.list[0].forward.time_s - 0.032) < 1e-12);
     CHECK(c.list[0].forward.extrapolated);
@@ -109,7 +96,6 @@ static void outside_the_batches(void **state) {
 static void each_pass_by_its_own_ratio(void **state) {
     struct costs low, high, c;
     struct dl_err err = {.code = DL_OK};
-    (void)state;
     fill(&low, 8), fill(&high, 32), fill(&c, 64);
     c.list[0].backward.time_s *= 3;
     CHECK(dl_layer_times_apply(&times, &workload, 64,
@@ -123,7 +109,6 @@ static void each_pass_by_its_own_ratio(void **state) {
  * takes no time in the model is bound by memory. */
 static void shares_of_a_measured_time(void **state) {
     struct costs c;
-    (void)state;
     apply(8, &c, 0.1);
     check_close(c.list[0].forward.by_limit_s[0], 3.2e-3, 1e-12);
     check_close(c.list[0].forward.by_limit_s[1], 0.8e-3, 1e-12);
@@ -145,7 +130,6 @@ static void members_of_the_nearest_batch(void **state) {
     struct dl_layer_batch two[] = {{.batch_samples = 8, .jitter_frac = 0.1, .core_s = NAN},
                                    {.batch_samples = 32, .jitter_frac = 0.2, .core_s = 3}};
     const struct dl_layer_times t = {.batches = two, .batch_count = 2};
-    (void)state;
     check_close(dl_layer_times_jitter_frac(&t, 1), 0.1, 0);
     check_close(dl_layer_times_jitter_frac(&t, 15), 0.1, 0);
     check_close(dl_layer_times_jitter_frac(&t, 17), 0.2, 0);
@@ -160,7 +144,6 @@ static void members_of_the_nearest_batch(void **state) {
 static void fits_only_what_was_measured(void **state) {
     const struct dl_framework ddp = {.name = "pytorch-ddp"}, chainer = {.name = "chainermn"};
     const struct dl_device d = {.name = "d"}, e = {.name = "e"};
-    (void)state;
     CHECK(dl_layer_times_fit(&times, &workload, &ddp, &d, DL_FP32));
     CHECK(!dl_layer_times_fit(&times, &workload, &ddp, &d, DL_MIXED));
     CHECK(!dl_layer_times_fit(&times, &workload, &ddp, &e, DL_FP32));
@@ -175,7 +158,6 @@ static void split_takes_channels(void **state) {
     const struct dl_shape in = {.dims = 2, .channels = 64, .size = {1, 7, 7}};
     struct dl_layer layer = {.kind = split, .requested.hidden = 24, .in = in};
     struct dl_kernel kernels[DL_LAYER_KERNELS];
-    (void)state;
     layer.in_elements = 64 * 49;
     CHECK(dl_layer_kind_find("part") == split); /* its name in release 0.1 */
     CHECK(split->infer(&layer, &in, &arena, &err) == DL_OK);

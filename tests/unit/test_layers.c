@@ -1,12 +1,5 @@
 /* Each kind of layer by hand: shape, parameters, multiply-adds, kernels of each pass, what is kept
  * for backward. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
@@ -74,7 +67,6 @@ static void expect_gemm(const struct dl_layer *layer, enum dl_pass pass, double 
 }
 
 static void table_of_kinds(void **state) {
-    (void)state;
     for (int i = 0; dl_layer_kinds[i] != NULL; i++) {
         const struct dl_layer_kind *kind = dl_layer_kinds[i];
         assert_ptr_equal(dl_layer_kind_find(kind->name), kind); /* names differ */
@@ -92,7 +84,6 @@ static void table_of_kinds(void **state) {
 /* First convolution of ResNet-50: 112 = floor((224 + 6 - 7)/2) + 1; 3*64*49 = 9408 weights, each
  * used at 112*112 positions. */
 static void conv_of_resnet(void **state) {
-    (void)state;
     struct net net;
     build(&net, IMAGE(3, 224, 224) "{'kind':'conv','out':64,'kernel':7,'stride':2,'pad':3},"
                                    "{'kind':'conv','out':8,'kernel':3,'bias':true}]}");
@@ -121,7 +112,6 @@ static void conv_of_resnet(void **state) {
 }
 
 static void conv_variants(void **state) {
-    (void)state;
     struct net net;
     /* Depthwise: 8*1*9 weights; grouped 8 -> 16 in 4: 16*2*1; dilated 3x3 by 2 reaches over 5: 10 -
      * 5 + 1 = 6. */
@@ -149,7 +139,6 @@ static void conv_variants(void **state) {
 /* Up-convolution 2x2 by 2: (5 - 1)*2 + 2 = 10; 4*3*4 weights; as many multiply-adds for each of the
  * 25 inputs. */
 static void conv_transpose(void **state) {
-    (void)state;
     struct net net;
     build(
         &net,
@@ -169,7 +158,6 @@ static void conv_transpose(void **state) {
 
 /* 6 -> 4 on 5 tokens and 3 samples: (4, 15, 6), backward (6, 15, 4) and (6, 4, 15). */
 static void dense_gemms(void **state) {
-    (void)state;
     struct net net;
     build(&net,
           TOKENS(5) "{'kind':'embedding','rows':10,'out':6},{'kind':'dense','out':4,'bias':true},"
@@ -193,7 +181,6 @@ static void dense_gemms(void **state) {
 /* Rows of 6 elements for 5 tokens of 3 samples: 90 elements and 15 indices of 8 bytes; a table of
  * 60 elements. */
 static void embedding_traffic(void **state) {
-    (void)state;
     struct net net;
     build(&net,
           TOKENS(5) "{'kind':'embedding','rows':10,'out':6},"
@@ -211,7 +198,6 @@ static void embedding_traffic(void **state) {
 /* conv, batch norm, relu, pool on 4x6x6 = 144 elements: BN 2R 1W and 4R 1W, relu 1R 1W and 2R 1W,
  * pool 144 -> 36. */
 static void bandwidth_bound_layers(void **state) {
-    (void)state;
     struct net net;
     build(&net,
           IMAGE(3, 6,
@@ -253,7 +239,6 @@ static void bandwidth_bound_layers(void **state) {
 /* A tensor that two layers read gets two gradients: one addition, 2R 1W. The residual add itself
  * moves nothing back. */
 static void residual_connection(void **state) {
-    (void)state;
     struct net net;
     build(&net, IMAGE(4, 3, 3) "{'kind':'conv','name':'a','out':4,'kernel':1},"
                                "{'kind':'conv','name':'b','out':4,'kernel':1},"
@@ -273,7 +258,6 @@ static void residual_connection(void **state) {
 /* torch: 112 -> ceil((112 - 3)/2) + 1 = 56 with ceil, 55 without; a window may not start beyond the
  * input: 5 -> 3 by ceil((5 - 1)/2) + 1, and 4 -> ceil(3/2) + 1 = 3 is cut to 2. */
 static void pooling_rounds(void **state) {
-    (void)state;
     struct net net;
     build(&net, IMAGE(1, 112,
                       112) "{'kind':'maxpool','name':'up','kernel':3,'stride':2,'ceil':true},"
@@ -295,7 +279,6 @@ static void pooling_rounds(void **state) {
 /* 8 tokens, 2 heads of 3: scores (8, 8, 3), context (3, 8, 8), 2 samples: 4 of each. 2*8*8*6
  * multiply-adds. */
 static void attention_unfused(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
                           "{'kind':'attention','heads':2,'dropout':0.1}]}");
@@ -321,7 +304,6 @@ static void attention_unfused(void **state) {
 /* Flash, causal: (1 + 1/8)/2 of the products; traffic of Q, K, V (18*8) and output (6*8) alone; one
  * launch. */
 static void attention_flash(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
                           "{'kind':'attention','heads':2,'flash':1,'causal':1}]}");
@@ -358,7 +340,6 @@ static void attention_flash(void **state) {
 /* 4 query heads share 2 key and value heads of 3: 4*3 + 2*2*3 = 24 channels; cross attention to 5
  * keys. */
 static void attention_shapes(void **state) {
-    (void)state;
     struct net net;
     build(&net,
           TOKENS(8) "{'kind':'embedding','name':'e','rows':9,'out':24},{'kind':'attention','heads':"
@@ -377,7 +358,6 @@ static void attention_shapes(void **state) {
 /* i = 6, h = 4 on 5 tokens: 4*4*(6 + 4) = 160 weights and 2*16 biases a direction, 160*5
  * multiply-adds. */
 static void lstm_layer(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'lstm','out':4,'"
                           "bidirectional':true}]}");
@@ -395,7 +375,6 @@ static void lstm_layer(void **state) {
 
 /* Layer norm of 6 channels on 5 tokens; 2 statistics of 4 bytes a token. */
 static void layernorm_layer(void **state) {
-    (void)state;
     struct net net;
     build(&net,
           TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'layernorm'},{'kind':'gelu'}]}");
@@ -411,7 +390,6 @@ static void layernorm_layer(void **state) {
 
 /* Three vectors of 4: 3*3*4 multiply-adds, 4 + 3*2/2 outputs. */
 static void dot_interaction(void **state) {
-    (void)state;
     struct net net;
     build(&net, VECTOR(7) "{'kind':'dense','out':4},{'kind':'embedding','name':'a','from':'input','"
                           "rows':9,'out':4},"
@@ -425,7 +403,6 @@ static void dot_interaction(void **state) {
 }
 
 static void joining_and_cutting(void **state) {
-    (void)state;
     struct net net;
     build(
         &net,
@@ -456,7 +433,6 @@ static void joining_and_cutting(void **state) {
 }
 
 static void dropout_of_zero_is_the_identity(void **state) {
-    (void)state;
     struct net net;
     build(&net, VECTOR(4) "{'kind':'dense','out':4},{'kind':'dropout','dropout':0},"
                           "{'kind':'dense','name':'d','out':4}]}");

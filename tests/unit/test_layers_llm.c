@@ -1,12 +1,5 @@
 /* Layers of today's transformers by hand: shapes, parameters, multiply-adds, kernels, what is kept.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
@@ -63,7 +56,6 @@ static int kernel_count(const struct dl_layer *layer, enum dl_pass pass) {
 /* 10 channels become 5; 8 tokens: reads 80, writes 40; backward reads 80 + 40 and writes 80; the
  * input stays for backward, the output only where its reader needs it. */
 static void gated_activations(void **state) {
-    (void)state;
     static const char *const kinds[] = {"swiglu", "geglu"};
     for (int i = 0; i < 2; i++) {
         char text[400];
@@ -89,7 +81,6 @@ static void gated_activations(void **state) {
 }
 
 static void squared_relu(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':5},{'kind':'relu2'}]}");
     const struct dl_layer *a = &net.w.layers[1];
@@ -103,7 +94,6 @@ static void squared_relu(void **state) {
 
 /* 5 weights and no bias; a number of 4 bytes for each of 8 tokens. */
 static void rmsnorm_layer(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':5},{'kind':'rmsnorm'},"
                           "{'kind':'layernorm','bias':0},{'kind':'layernorm','bias':false},"
@@ -123,7 +113,6 @@ static void rmsnorm_layer(void **state) {
 /* 4 query heads and 2 of keys, 2 of values, 3 channels each: 24 channels, of which 18 turn or are
  * normalized; 8 tokens. A norm has 3 weights for queries and 3 for keys. */
 static void heads_turn_and_are_normalized(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':24},"
                           "{'kind':'head_norm','heads':4,'kv_heads':2},"
@@ -153,7 +142,6 @@ static void heads_turn_and_are_normalized(void **state) {
 /* Causal, 8 tokens, at most 3 keys: 1 + 2 + 3 + 5 * 3 = 21 pairs of 8 * 8; without the mask 8 * 3.
  * 2 heads of 3 channels. */
 static void window(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
                           "{'kind':'attention','heads':2,'flash':1,'causal':1,'window':3},"
@@ -178,7 +166,6 @@ static void window(void **state) {
 
 /* 8-bit plans run attention in bf16; the plan's other precisions are its own. */
 static void attention_under_8_bit_runs_in_bf16(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
                           "{'kind':'attention','heads':2,'flash':1}]}");
@@ -196,7 +183,6 @@ static void attention_under_8_bit_runs_in_bf16(void **state) {
 /* The kernel of attention decides what is kept: composed 2 heads x 8 x 8 scores, flash 4 bytes a
  * head and query. */
 static void attention_kernel_decides_what_is_kept(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
                           "{'kind':'attention','heads':2}]}");
@@ -219,7 +205,6 @@ static void attention_kernel_decides_what_is_kept(void **state) {
  * channels and 2 that turn. 8 tokens. Keys: 2 (4 + 3) = 14 channels and 2 of the latent become 2 (6
  * + 3) = 18. Attention: 2 heads x 8 x 8 pairs x (6 + 3). */
 static void latent_attention(void **state) {
-    (void)state;
     struct net net;
     build(&net,
           TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':10},"
@@ -261,7 +246,6 @@ static void latent_attention(void **state) {
 
 /* Values wider than what is left beside the keys, and latents of another length. */
 static void latent_errors(void **state) {
-    (void)state;
     expect_error(TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':12},"
                            "{'kind':'attention','from':['x','x'],'heads':2}]}",
                  "kv_heads", "do not divide");
@@ -276,7 +260,6 @@ static void latent_errors(void **state) {
  * 6 * 10; biases 4, 4 * 12, 4 * 10. A token uses 2 of 4 experts. Kept: 4 and 2 * (10 + 3 * 6) a
  * token. */
 static void gated_experts(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':10},"
                           "{'kind':'moe','out':6,'experts':4,'topk':2,'capacity':0,'gated':1,"
@@ -311,7 +294,6 @@ static void gated_experts(void **state) {
 
 /* One value for each token multiplies all its channels. */
 static void token_gate(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':10},"
                           "{'kind':'latent','name':'gate','from':'x','out':1},"
@@ -325,7 +307,6 @@ static void token_gate(void **state) {
 /* A stream of 24 elements a sample and 4 of a table; a GEMM whose rows grow with the batch; 6 bytes
  * backward. Half of the layer's elements are half of its work, the table stays whole. */
 static void recorded_work(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':3},"
                           "{'kind':'recorded','out':2,'size':[3,4],'work':{'weights':{'gamma':4},"
@@ -362,7 +343,6 @@ static void recorded_work(void **state) {
 }
 
 static void views_and_copies(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':6},"
                           "{'kind':'view','name':'whole','out':12,'size':[2,2]},"
@@ -384,7 +364,6 @@ static void views_and_copies(void **state) {
 
 /* A layer that is used twice has its parameters once; gate and value may be two tensors. */
 static void used_twice(void **state) {
-    (void)state;
     struct net net;
     build(&net, TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':6},"
                           "{'kind':'dense','name':'a','out':6,'bias':1},"

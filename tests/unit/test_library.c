@@ -1,11 +1,5 @@
 /* include/dlmodel.h: the same figures as the model's own functions, options that replace and add,
  * errors as sentences. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "include/dlmodel.h"
 #include "model/core/json.h"
 #include "tests/check.h"
@@ -27,7 +21,6 @@ static void predict(struct dlmodel *m) {
 }
 
 static void a_prediction_by_names(void **state) {
-    (void)state;
     struct dlmodel *m = open_data();
     check_nan(dlmodel_value(m, "iteration_s")); /* nothing predicted yet */
     set(m, "workload", "vgg16");
@@ -67,7 +60,6 @@ static void a_prediction_by_names(void **state) {
 }
 
 static void errors_are_sentences(void **state) {
-    (void)state;
     struct dlmodel *m = open_data();
     assert_int_equal(dlmodel_option(m, "workloads", "vgg16"), DLMODEL_USAGE);
     check_contains(dlmodel_error(m), "workload");
@@ -107,7 +99,6 @@ static struct dlmodel_answer *ask(struct dlmodel_context *c, const char *request
 }
 
 static void requests_in_a_shared_context(void **state) {
-    (void)state;
     char path[4096];
     snprintf(path, sizeof path, "%s/data", check_root());
     const struct dlmodel_settings settings = {.data_directory = path, .names_only = 1};
@@ -133,7 +124,6 @@ static void requests_in_a_shared_context(void **state) {
 }
 
 static void refused_requests(void **state) {
-    (void)state;
     static const struct {
         const char *request, *says;
         int status;

@@ -1,15 +1,5 @@
 /* Limits of a plan (F-ELASTICITY, F-SAVING): what runs into which, how the time answers to each
  * resource, and the changes that pay, each against predictions of the changed machine or plan. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "model/framework/input.h"
 #include "model/machine/what_if.h"
@@ -164,7 +154,6 @@ static int setup(void **state) {
                                          {.key = "hidden", .value = "1024"},
                                          {.key = "heads", .value = "16"},
                                          {.key = "seq", .value = "512"}};
-    (void)state;
     memset(&g, 0, sizeof g);
     gpt_make(&g, small, 4);
     count = 0;
@@ -172,7 +161,6 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-    (void)state;
     dl_arena_free(&g.f.arena);
     return 0;
 }
@@ -227,7 +215,6 @@ static void check_all_active(const struct dl_prediction *p, bool redundant, doub
 /* Two tensor ranks, two stages, two data ranks; micro-batches of 2 of 32 samples: every change of
  * the plan is possible. */
 static void every_change_of_a_plan(void **state) {
-    (void)state;
     struct dl_plan plan = g.f.plan;
     plan.strategy = dl_strategy_find("3d");
     plan.nodes = 2, plan.tp = plan.pp = plan.dp = 2;
@@ -264,7 +251,6 @@ static void every_change_of_a_plan(void **state) {
 
 /* Input that the step waits for: storage, decoding and the host's link count. */
 static void input(void **state) {
-    (void)state;
     struct dl_plan plan = g.f.plan;
     plan.nodes = 2, plan.dp = 8;
     plan.batch_per_device_samples = 8, plan.global_batch_samples = 64;
@@ -312,7 +298,6 @@ static void input(void **state) {
 /* Where collectives were measured, more of a link scales what was measured, as it does with --set.
  */
 static void measured_collectives(void **state) {
-    (void)state;
     struct dl_plan plan = g.f.plan;
     struct dl_coll_sample samples[] = {
         {1e4, 1e-3, NAN, NAN}, {1e6, 2e-3, NAN, NAN}, {1e9, 0.5, NAN, NAN}};
@@ -335,7 +320,6 @@ static void measured_collectives(void **state) {
 
 /* F-SAVING: a tenth more of each; the most first, of equals the first. */
 static void savings(void **state) {
-    (void)state;
     struct dl_plan plan = g.f.plan;
     struct dl_saving out[DL_MAX_LIMITS];
     struct dl_err err = {0};

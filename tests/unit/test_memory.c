@@ -1,11 +1,4 @@
 /* Memory per device against docs/theory.md, worked by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/memory.h"
 #include "model/engine/memory_advice.h"
 #include "model/framework/gradient_width.h"
@@ -15,7 +8,6 @@
 /* Mixed-precision Adam: 2 + 4 (weights and master) + 2 (gradients) + 8 (moments) = 16 bytes a
  * parameter; fp32 momentum: 12. */
 static void states_per_parameter(void **state) {
-    (void)state;
     struct dl_framework half = {.sync = {.gradient_bytes = 4, .mixed_gradient_bytes = 2}};
     check_close(dl_memory_weight_bytes(DL_MIXED, DL_MASTERS_FP32) +
                     dl_framework_gradient_width(&half, DL_MIXED).kept_bytes +
@@ -32,7 +24,6 @@ static void states_per_parameter(void **state) {
  * 4000 + 4000 + 2000 = 11000 elements a sample, and the input 4000 bytes: (44000 + 4000) x 256. DDP
  * buckets copy the gradients once. */
 static void data_parallel_by_hand(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_memory m;
     const char *unknown;
@@ -55,7 +46,6 @@ static void data_parallel_by_hand(void **state) {
 /* 16e9 = fixed + 48000 b: the largest b is floor((16e9 - 4 x 116e6 - 6e8) / 48000) = 311166; one
  * more does not fit. */
 static void largest_batch(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan);
@@ -71,7 +61,6 @@ static void largest_batch(void **state) {
 }
 
 static void unknown_is_said(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_memory m;
     const char *unknown = NULL;
@@ -88,7 +77,6 @@ static void unknown_is_said(void **state) {
  * with full recomputation; here by hand on a network of two layers, the second recomputable with
  * 100 own elements and 10 bytes of masks. */
 static void recomputation_frees_activations(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     const double features[] = {10, 20, 30};
@@ -134,7 +122,6 @@ static void recomputation_frees_activations(void **state) {
 
 /* 16 GB are too few: what is said first depends on what a change saves. */
 static void advice_when_it_does_not_fit(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.plan.dp = 8;
@@ -177,7 +164,6 @@ static void check_advice(struct dl_fake *f, double batch, const char *change, do
 
 /* On one device nothing is sharded; a network of dense layers recomputes nothing. */
 static void advice_of_each_kind(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     struct dl_rate rates[] = {f.rate, f.rate};

@@ -1,14 +1,5 @@
 /* A mixture of experts: parameters, multiply-adds, kernels, messages, states; each worked by hand.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/framework/host_dispatch.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/micro_batch_builder.h"
@@ -39,7 +30,6 @@ static const double H = 128, F = 512, E = 4, TOKENS = 64;
 /* F-LAYER-MOE: h E + E (2 h f + f + h) parameters and h E + 2 k h f multiply-adds a token in place
  * of 2 h f + f + h and 2 h f. */
 static void counts(void **state) {
-    (void)state;
     struct gpt g;
     make(&g, "1.25");
     const double attention = 4 * H * H + 4 * H, norms = 4 * H, experts = E * (2 * H * F + F + H);
@@ -68,7 +58,6 @@ static const struct dl_transformer_layer *moe_layer(const struct gpt *g) {
  * of 120 rows; one of 2 expert ranks: 2 products of 240; with 2 tensor ranks f is 256. Work of the
  * experts: 2 x 2 x 480 x h x f; with factor 2.5 twice that. */
 static void kernels(void **state) {
-    (void)state;
     const struct {
         const char *capacity;
         int64_t tp, ep;
@@ -113,7 +102,6 @@ static void kernels(void **state) {
  * sent; with 2 tensor ranks besides 2 all-reduces more each way, as a dense feed-forward layer has:
  * one forward, one backward for the experts and as much for attention. */
 static void messages(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
@@ -142,7 +130,6 @@ static void messages(void **state) {
  * further data ranks hold the same. The multiply-adds are those of 2 x 2 ranks that split experts
  * and tokens. */
 static void folded(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_err err = {0};
     struct dl_transformer_micro_batch cell, split_cell;
@@ -181,7 +168,6 @@ static void folded(void **state) {
  * the rows, computes and keeps 3 times the experts' share; the router has its own tokens alone. 2
  * ranks cannot differ by more than 2, and a capacity leaves no imbalance. */
 static void crowded_experts(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_err err = {0};
     struct dl_transformer_micro_batch even, full;
@@ -252,7 +238,6 @@ static double stream_s(const struct gpt *g, enum dl_pass pass, double reads, dou
  * PyTorch's grouped kernels a second kernel reads them again where blocks have scales, and weights
  * are cast, too. */
 static void casts_of_experts(void **state) {
-    (void)state;
     struct gpt g;
     const struct dl_transformer_split s = split(1, 2, 1);
     const double rows = 3 * TOKENS * 2 * (H + F), weights = 2 * 2 * H * F;
@@ -290,7 +275,6 @@ static void casts_of_experts(void **state) {
  * times the time of their bytes; adding by index 3.9 times, so that ten kernels backward take 2.9
  * of its time more. */
 static void slower_than_bytes(void **state) {
-    (void)state;
     struct gpt g;
     const struct dl_transformer_split s = split(1, 1, 1);
     const double rows = 3 * TOKENS * 2;
@@ -336,7 +320,6 @@ static void slower_than_bytes(void **state) {
  * Biases of experts, forward: 2, 3 + 2, 2 + 2, 2 + 1; backward: 1 + 2, 2 + 1, 2 + 2, 2, 2 + 2, 2,
  * 1 + 1. */
 static void rows_of_experts(void **state) {
-    (void)state;
     static const struct {
         int rows;
         bool bias;
@@ -383,7 +366,6 @@ static void rows_of_experts(void **state) {
  * many for casts by blocks, twice that where a scale of the tensor comes first (not in mxfp8), none
  * with delayed scales; 2 and 5 for each of 4 biases; 25 for routing. */
 static void calls_of_experts(void **state) {
-    (void)state;
     static const struct {
         enum dl_precision precision;
         bool loops, currently, bias;
@@ -427,7 +409,6 @@ static void calls_of_experts(void **state) {
 /* F-HOST-COUNT: a row of the plan's precision comes before the one in 16 bits; each of 4 experts
  * counts; a measured time takes the place of the counts'. */
 static void host_of_experts(void **state) {
-    (void)state;
     struct dl_host_kind kinds[] = {
         {.kind = "moe", .forward = {.call_count = 100}},
         {.kind = "expert", .forward = {.call_count = 7}, .forward_s = 20},
@@ -467,7 +448,6 @@ static void host_of_experts(void **state) {
  * iteration does: on the architecture that the framework names, with a capacity. Recomputation
  * issues the forward pass again. */
 static void captured_iterations(void **state) {
-    (void)state;
     static const struct {
         const char *on, *capacity;
         bool captured;
@@ -500,7 +480,6 @@ static void captured_iterations(void **state) {
 
 /* What no run could meet is refused, with what would be possible. */
 static void impossible_crowds(void **state) {
-    (void)state;
     static const struct {
         const char *capacity;
         double imbalance;
@@ -531,7 +510,6 @@ static void impossible_crowds(void **state) {
 
 /* 4 experts on 4 ranks of 2 nodes, 2 a token: 2 ranks, on 2 (1 - 1/2 x 1/3) = 5/3 nodes. */
 static void once_per_node(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
@@ -574,7 +552,6 @@ static void once_per_node(void **state) {
 /* F-TRANSFORMER-STATES, F-TRANSFORMER-DATA with 2 expert ranks and 4 data ranks: half of the
  * experts on a rank, held by 4; all else by 8. */
 static void states_and_gradients(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_err err = {0};
     make(&g, "1");
@@ -607,7 +584,6 @@ static void states_and_gradients(void **state) {
 /* Without expert ranks experts are parameters as all others; more experts in memory than a rank
  * computes with. */
 static void limits(void **state) {
-    (void)state;
     struct gpt g;
     make(&g, "1");
     const struct {

@@ -1,16 +1,6 @@
 /* What Open MPI and MPICH take for all but all-reduce, and its cost by hand (F-MPI-CHOICE,
  * F-MPI-OTHER). One rank a node, alpha 1 s, beta 1 s a byte, sums 0.1 s a byte: a message of S
  * bytes takes 1 + S. A message beside another: 0.5 us. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/libraries/mpi_rules.h"
 #include "tests/check.h"
 
@@ -45,7 +35,6 @@ static void choose(enum dl_mpi_kind kind, enum dl_collective_op op, double ranks
 }
 
 static void open_mpi_from_4_1_on(void **state) {
-    (void)state;
     const enum dl_mpi_kind k = DL_MPI_OPEN;
     /* broadcasts of 1 MiB and more go in p - 1 messages between 4 to 15 ranks: a chain, a star */
     choose(k, DL_COLL_BROADCAST, 2, MIB, DL_MPI_BINARY);
@@ -79,7 +68,6 @@ static void open_mpi_from_4_1_on(void **state) {
 /* Ranks < 1.6134e-6 S + 2.1102: 4 ranks from 1.171e6 bytes on. A reduce of 1 MiB: 8 > .0033 / 1024
  * S + 1.6761 = 5.05. */
 static void open_mpi_before_4_1(void **state) {
-    (void)state;
     const enum dl_mpi_kind k = DL_MPI_OPEN_OLD;
     choose(k, DL_COLL_BROADCAST, 4, 2047, DL_MPI_BINOMIAL);
     choose(k, DL_COLL_BROADCAST, 4, 2048, DL_MPI_SPLIT_BINARY);
@@ -110,7 +98,6 @@ static void open_mpi_before_4_1(void **state) {
 
 /* S = 24 between 1, 2, 3, 4 and 8 nodes; T = 25, o = 0.5 us. */
 static void costs_by_hand(void **state) {
-    (void)state;
     static const double p[] = {1, 2, 3, 4, 8};
     const double o = 0.5e-6;
     const struct {
@@ -169,7 +156,6 @@ static void costs_by_hand(void **state) {
 
 /* Ranks of a node share its adapter; inside a node the links of the node count. */
 static void two_nodes_of_two(void **state) {
-    (void)state;
     /* inside alpha .01, beta .001: a chain of 2 hops inside, 1 between; pairwise: 1
      * block inside, 2 of both ranks out */
     check_close(cost_s(DL_COLL_BROADCAST, DL_MPI_PIPELINE, 0, 2, 2, 24), 25 + 2 * .034, 1e-9);

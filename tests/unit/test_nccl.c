@@ -4,13 +4,6 @@
  * = 15.0 us; bus min(39, 120 / 4) = 30 GB/s, x 8 / 14 = 17.14; 4096 / 17143 = 0.24; together 15.24.
  * B, 4096 B, ring Simple: 8.4 + 22 * 3.4 + 8 * 14 = 195.2, x 1.9 (4096 / 16 >= 64) = 370.9, + 4096
  * / 6400 = 371.5. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 
@@ -76,7 +69,6 @@ static const struct reference references[] = {
     {&graph_c, 104857600, {{39896, 0, 13243}, {34593, 0, 10076}}, DL_NCCL_RING, DL_NCCL_SIMPLE}};
 
 static void reference_values_within_one_percent(void **state) {
-    (void)state;
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
     assert_int_equal(number, 1803);
@@ -108,7 +100,6 @@ static void reference_values_within_one_percent(void **state) {
  * 8388608 / 137143 = 61.2. Broadcast: 8 steps: 8.4 + 8 * 3.4 = 35.6; ratio 1: 8388608 / 120000
  * = 69.9. */
 static void other_operations_by_hand(void **state) {
-    (void)state;
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
     struct dl_cost_parts cost;
@@ -128,7 +119,6 @@ static void other_operations_by_hand(void **state) {
 }
 
 static void versions_find_their_span(void **state) {
-    (void)state;
     static const struct {
         const char *text, *span;
         int number;
@@ -152,7 +142,6 @@ static void versions_find_their_span(void **state) {
  * .47 * 1.8 + 6 * 2.7 = 40.1 us); 2.12 has a 28 us network hop for ring Simple: 8.4 + 22 * 3.4 + 8
  * * 28 = 307.2, no plateau below 65536 bytes. */
 static void version_switch_by_hand(void **state) {
-    (void)state;
     int number = 0;
     struct dl_cost_parts cost;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.7.8", &number);
@@ -170,7 +159,6 @@ static void version_switch_by_hand(void **state) {
 /* NVLink, 4 nodes of 4, 2 channels: ring 10000 B/us, tree 7500; (6 * 15 - (15 * 2 + 4 * 3)) us =
  * 48; 10000 * 7500 / 2500 * 48 = 1.44e6. */
 static void tree_threshold_of_2_4(void **state) {
-    (void)state;
     check_close(dl_nccl24_tree_threshold_bytes(16, 4, 2, true), 1.44e6, 1e-9);
     assert_true(isinf(dl_nccl24_tree_threshold_bytes(16, 2, 2, true)));
     check_close(dl_nccl24_tree_threshold_bytes(8, 1, 6, true), 0.0, 1e-12);
@@ -179,7 +167,6 @@ static void tree_threshold_of_2_4(void **state) {
 
 /* The envelope used for predictions never lies below the formula and never falls. */
 static void monotone_envelope(void **state) {
-    (void)state;
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
     for (int p = 0; p < 3; p++) {
@@ -207,7 +194,6 @@ static void monotone_envelope(void **state) {
  * tree for an all-gather, which has none, leaves it its ring; names that do not exist are errors of
  * the file. */
 static void imposed_by_the_system(void **state) {
-    (void)state;
     struct dl_system system = {.name = "fake",
                                .nodes = 64,
                                .devices_per_node = 1,
@@ -249,7 +235,6 @@ static void imposed_by_the_system(void **state) {
 /* F-NCCL-FLOWS: what the rings of 8 nodes attain in all over a 2.8 GB/s adapter of a network that
  * gives a TCP connection 0.625 GB/s. One connection a ring before 2.4.8, 16 from then on. */
 static void connections_of_rings(void **state) {
-    (void)state;
     static const struct {
         const char *version;
         int64_t rings, sockets;

@@ -1,13 +1,5 @@
 /* F-NCCL-ATTAINED and F-COLL-DOMAIN by hand: what NCCL's kernels take on A100, H100 and B200, and
  * NVLink domains of several nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "tests/check.h"
 
@@ -57,7 +49,6 @@ static double time_of(const struct dl_system *system, enum dl_collective_op op, 
 }
 
 static void kernels_by_hand(void **state) {
-    (void)state;
     struct node a100, h100, b200;
     struct dl_collective_time t;
     make_node(&a100, "ampere", 240e9, 12, "2.27.3");
@@ -94,7 +85,6 @@ static void kernels_by_hand(void **state) {
  * enter where 7 rings would close, 361 GB/s, less than the adapters' 400: 16 GiB x 30/16 over that.
  * Four devices have 3 of 7 links each. */
 static void infinity_by_hand(void **state) {
-    (void)state;
     struct node n;
     struct dl_collective_time t;
     make_node(&n, "cdna3", 316e9, 28, "2.22.3");
@@ -109,7 +99,6 @@ static void infinity_by_hand(void **state) {
 }
 
 static void longer_never_takes_less(void **state) {
-    (void)state;
     static const struct {
         const char *architecture, *version;
         double bytes_per_s;
@@ -143,7 +132,6 @@ static void longer_never_takes_less(void **state) {
 /* Trays of 4 with 4 adapters, 18 of which share one NVLink domain, cost what nodes of 4 x n with
  * 4 x n adapters do. */
 static void a_domain_is_a_node(void **state) {
-    (void)state;
     struct node tray, rack;
     struct dl_collective_time t, u;
     make_node(&tray, "blackwell", 722e9, 18, "2.28.9");
@@ -176,7 +164,6 @@ static void a_domain_is_a_node(void **state) {
 /* Groups wider than a tray: tensor groups of 8 stay inside a domain; the data groups across them
  * leave it by an adapter of their own for each rank. Libraries on the host know no domain. */
 static void groups_in_domains(void **state) {
-    (void)state;
     struct node tray;
     make_node(&tray, "blackwell", 722e9, 18, "2.28.9");
     tray.system.devices_per_node = tray.system.inter.adapters_per_node = 4;
@@ -214,7 +201,6 @@ static void groups_in_domains(void **state) {
 /* Chains of stages: 4 stages of 8 ranks fit into a domain of 18 trays; 4 of 32 do not: 32 senders
  * of a domain on its 72 adapters. Without domains a stage of a full tray leaves it, 4 on 4. */
 static void neighbours_by_hand(void **state) {
-    (void)state;
     struct node tray;
     make_node(&tray, "blackwell", 722e9, 18, "2.28.9");
     tray.system.devices_per_node = 4, tray.system.inter.adapters_per_node = 2;

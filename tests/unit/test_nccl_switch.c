@@ -2,16 +2,6 @@
  * (21 GB/s), not by the attained 22.4. By hand, 2.14.3, 8 GPUs, 6 rings: LL128 10 + 14 * 1.9 = 36.6
  * us at 0.92 of the bus, Simple 8.4 + 14 * 3.4 = 56.0 us; 19.4 us = S * 1.75 / 126 GB/s * (1 / 0.92
  * - 1), S = 16.06e6 bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/catalog/data.h"
 #include "model/network/libraries/nccl.h"
 #include "tests/check.h"
@@ -49,7 +39,6 @@ static double switch_bytes(const struct dl_system *system, int64_t devices, bool
 /* Bus bandwidth of the published traces (collectives/published.csv, vTrain) jumps between these two
  * sizes. */
 static void switches_where_measured(void **state) {
-    (void)state;
     static const struct {
         int devices;
         double below_mib, from_mib;
@@ -68,7 +57,6 @@ static void switches_where_measured(void **state) {
 
 /* A prediction never falls with size at such a switch, nor with a faster link. */
 static void a_switch_never_makes_it_faster(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     static const char *const names[] = {"dgx1-v100", "iris-v100", "dgx-a100-80", "dgx1-p100",
                                         "dgx-h100"};
@@ -97,7 +85,6 @@ static void a_switch_never_makes_it_faster(void **state) {
 
 /* The caller's scratch changes nothing, whatever is asked one after the other. */
 static void a_memo_changes_nothing(void **state) {
-    (void)state;
     static const char *const names[] = {"dgx1-v100", "iris-v100", "dgx-h100", "gce-k80"};
     struct dl_arena arena = {0};
     for (size_t s = 0; s < sizeof names / sizeof names[0]; s++) {

@@ -1,14 +1,5 @@
 /* Fair shares of links by hand, what a group gets of adapters, host and switches, and groups inside
  * a cube mesh. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "model/catalog/data.h"
 #include "model/machine/fair.h"
@@ -20,7 +11,6 @@
  * is full (link 1 carries 1 + 10 / 3). With link 1 of 4: b is stopped at 3 by link 1 (3 + 1 = 4),
  * and each a rises to (10 - 3) / 2 = 3.5. */
 static void shares_by_hand(void **state) {
-    (void)state;
     struct dl_fair_class classes[3] = {
         {.flows = 2, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1}},
         {.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1, 1}},
@@ -63,7 +53,6 @@ static double random_number(double low, double high) {
 /* On random networks no link carries more than it can, and each class stands at its demand or at a
  * full link on which no other has a higher rate. */
 static void shares_are_max_min(void **state) {
-    (void)state;
     enum { LINKS = 6, CLASSES = 7 };
     for (int trial = 0; trial < 3000; trial++) {
         double capacity[LINKS];
@@ -115,7 +104,6 @@ static struct dl_system node(void) {
  * rail, and 4 passes through a memory of 100 GB/s: 4 rails get 25 in all; through a switch shared
  * with the adapter half a copy, 5. From the other socket: 20 for all. */
 static void what_a_group_gets(void **state) {
-    (void)state;
     struct dl_system system = node();
     static const struct {
         double per_node, groups;
@@ -145,7 +133,6 @@ static void what_a_group_gets(void **state) {
 /* A fat tree with 3 : 1 behind 16 nodes, hops of 1 us: nothing inside a leaf, two hops and a third
  * of the rate for exchanges beyond. The same as a dragonfly: three hops, detours. */
 static void switches_by_hand(void **state) {
-    (void)state;
     struct dl_system system = node();
     system.has_fabric = true;
     system.fabric = (struct dl_fabric){
@@ -170,7 +157,6 @@ static void switches_by_hand(void **state) {
  * servers, too, send 3/4 of their bytes to other leaves: 16 * 3/4 * 32 / 16. A server on a node
  * after 32 workers takes the bytes of all of them: 32 * 32 / 16. */
 static void uplinks_by_hand(void **state) {
-    (void)state;
     struct dl_system system = node();
     system.has_fabric = true;
     system.inter.bandwidth_bytes_per_s = 12e9;
@@ -201,7 +187,6 @@ static void uplinks_by_hand(void **state) {
  * one alone; two groups of four that stand 2 apart have the square 0-2-6-4, both ways. Large
  * all-reduce: bus bandwidth = rings x 22.4. */
 static void groups_inside_a_cube_mesh(void **state) {
-    (void)state;
     const char *root = getenv("DLMODEL_ROOT");
     struct dl_arena arena = {0};
     const char *directories[] = {dl_arena_printf(&arena, "%s/data", root != NULL ? root : ".")};

@@ -3,12 +3,6 @@
  * recorded by tests/net/record.sh; DL_NET_SAMPLES names another recording (`make validate-net`),
  * DL_NET_LOOSE=1 says that it was a short one on a machine that does other work too
  * (tests/cli/network.sh in `make check`): then only what noise cannot change is judged. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "calibrate/run/cal_journal.h"
 #include "calibrate/fits/fit_link.h"
 #include "model/network/collective.h"
@@ -46,7 +40,6 @@ static void keep(const struct row *row) {
 }
 
 static int read_recording(void **state) {
-    (void)state;
     const char *given = getenv("DL_NET_SAMPLES");
     const char *path =
         given != NULL
@@ -100,7 +93,6 @@ static int fit(const char *network, struct dl_piece pieces[DL_LINK_PIECES],
 }
 
 static void the_rate_that_was_set_is_fitted(void **state) {
-    (void)state;
     struct dl_piece pieces[DL_LINK_PIECES];
     struct dl_link_line lines[DL_LINK_PIECES];
     const int count = fit("1gbit", pieces, lines);
@@ -116,7 +108,6 @@ static void the_rate_that_was_set_is_fitted(void **state) {
 /* The switch itself takes some microseconds: what it adds is the difference to its own network
  * without delay. */
 static void the_delay_that_was_set_is_fitted(void **state) {
-    (void)state;
     struct dl_piece pieces[DL_LINK_PIECES];
     struct dl_link_line lines[DL_LINK_PIECES];
     int found = 0;
@@ -179,7 +170,6 @@ static const char *algorithm_of(const struct row *row, char network[32]) {
 
 /* Against the fastest that was measured: everything else that this machine does only adds to it. */
 static void forced_algorithms_take_the_time_of_their_formula(void **state) {
-    (void)state;
     int compared = 0, far = 0;
     double worst = 0;
     for (size_t i = 0; i < row_count; i++) {
@@ -211,7 +201,6 @@ static void forced_algorithms_take_the_time_of_their_formula(void **state) {
 /* Of two algorithms on the same ranks and bytes whose measured times differ by more than the 15 %
  * above, the model says which one is faster. */
 static void algorithms_are_distinguished(void **state) {
-    (void)state;
     int pairs = 0, right = 0;
     for (size_t i = 0; i < row_count; i++) {
         for (size_t j = 0; j < row_count; j++) {
@@ -243,7 +232,6 @@ static void algorithms_are_distinguished(void **state) {
  * star. 16: 4 T and 4 sums, then a scatter and an all-gather, 4 messages and 15/16 of the bytes
  * each. */
 static void algorithms_of_open_mpi_by_hand(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_piece piece = {1e9, 1e-3, 1e-6};
     const double bytes = 1048576, one_s = 1e-3 + 1.048576, sum_s = 0.262144e-3;

@@ -1,12 +1,6 @@
 /* Calibration across nodes, without nodes: hosts of an allocation, command lines of launchers, slow
  * nodes, drift, and what changed between two profiles. */
 #define _DEFAULT_SOURCE /* setenv */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "calibrate/report/cal_compare.h"
 #include "calibrate/run/cal_nodes.h"
 #include "model/core/file.h"
@@ -17,7 +11,6 @@
 static struct dl_arena arena;
 
 static int clean(void **state) {
-    (void)state;
     dl_arena_free(&arena);
     return 0;
 }
@@ -31,7 +24,6 @@ static const char *joined(char **words, size_t count) {
 }
 
 static void words_of_launchers(void **state) {
-    (void)state;
     const char *hosts[] = {"a", "b", "c"};
     struct dl_cal_tools tools = {.mpirun = "/bin/mpirun", .srun = "/bin/srun", .open_mpi = true};
     struct dl_cal_launch launch = {.tools = &tools, .hosts = hosts, .host_count = 3};
@@ -60,7 +52,6 @@ static void words_of_launchers(void **state) {
 
 /* Inside an allocation, the ranks of this node start as if there were none. */
 static void local_ranks_stay_on_this_node(void **state) {
-    (void)state;
     const struct dl_cal_tools tools = {.mpirun = "/bin/mpirun"};
     size_t count;
     unsetenv("PBS_JOBID"), unsetenv("PBS_NODEFILE"), unsetenv("SLURM_JOBID"),
@@ -76,7 +67,6 @@ static void local_ranks_stay_on_this_node(void **state) {
 }
 
 static void hosts_of_a_file(void **state) {
-    (void)state;
     const char text[] = "# nodes of this week\nn1 slots=2\n\n n2:4\nn1 slots=2\nn3 # the new one\n";
     char directory[128];
     struct dl_err err = {0};
@@ -108,7 +98,6 @@ static void hosts_of_a_file(void **state) {
 /* Node 2 takes twice as long as the others with every partner; node 0 is fast with 1 alone, and
  * therefore not slow. */
 static void a_node_that_is_slow_with_every_partner(void **state) {
-    (void)state;
     const struct dl_cal_pair pairs[] = {{1e6, 8e-3, 0, 1},  {1e6, 16e-3, 0, 2},  {1e6, 12e-3, 0, 3},
                                         {1e6, 16e-3, 1, 2}, {1e6, 8.1e-3, 1, 3}, {1e6, 16e-3, 2, 3},
                                         {8, 10e-6, 0, 1},   {8, 11e-6, 0, 2},    {8, 20e-6, 2, 3}};
@@ -123,7 +112,6 @@ static void a_node_that_is_slow_with_every_partner(void **state) {
 
 /* Twelve samples: the second six are 10 % longer than the first, or not. */
 static void drift_of_samples(void **state) {
-    (void)state;
     double x[12], scratch[12];
     for (int i = 0; i < 12; i++) x[i] = 1.0 + 0.001 * (i % 3) + (i < 6 ? 0 : 0.1);
     check_close(dl_drift_frac(x, 12, scratch), 1.101 / 1.001 - 1, 1e-12);
@@ -133,7 +121,6 @@ static void drift_of_samples(void **state) {
 }
 
 static void what_changed_between_two_profiles(void **state) {
-    (void)state;
     struct dl_fake f;
     int changed = 0;
     fake_make(&f);

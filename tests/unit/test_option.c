@@ -1,13 +1,4 @@
 /* Command lines against option tables: values in their ranges, choices, former names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/catalog/command.h"
 #include "tests/check.h"
 
@@ -33,7 +24,6 @@ static const struct dl_option *const tables[] = {plan, dl_output_options, NULL};
     (char[]) { text }
 
 static void numbers_keep_to_their_range(void **state) {
-    (void)state;
     PARSE(W("--batch"), W("64k"), W("--nodes"), W("2.5"));
     assert_int_equal(code, DL_OK);
     double value = 7;
@@ -64,7 +54,6 @@ static void numbers_keep_to_their_range(void **state) {
 }
 
 static void choices_and_formats(void **state) {
-    (void)state;
     static const char *const sizes[] = {"small", "large", NULL};
     PARSE(W("--nodes"), W("large"), W("--json"));
     assert_int_equal(code, DL_OK);
@@ -80,7 +69,6 @@ static void choices_and_formats(void **state) {
 }
 
 static void contradicting_formats(void **state) {
-    (void)state;
     enum dl_format format = DL_FORMAT_TEXT;
     {
         PARSE(W("--json"), W("--csv"));
@@ -101,7 +89,6 @@ static void contradicting_formats(void **state) {
 }
 
 static void commands_are_found_or_suggested(void **state) {
-    (void)state;
     static const struct dl_command predict = {.name = "predict"}, list = {.name = "list"};
     static const struct dl_command *const commands[] = {&predict, &list, NULL};
     const struct dl_command *found = NULL;
@@ -148,7 +135,6 @@ static enum dl_code bind(int count, char **words, struct asked *out, struct dl_e
 }
 
 static void rows_fill_their_fields(void **state) {
-    (void)state;
     struct asked asked = {.number = 5, .text = "default"};
     struct dl_err err = {0};
     char *words[] = {W("-f"),       W("--number=20ms"), W("--count=3"),
@@ -165,7 +151,6 @@ static void rows_fill_their_fields(void **state) {
 }
 
 static void a_word_in_place_of_a_number(void **state) {
-    (void)state;
     struct asked asked = {.number = 5};
     struct dl_err err = {0};
     char *words[] = {W("--number"), W("max")};
@@ -176,7 +161,6 @@ static void a_word_in_place_of_a_number(void **state) {
 }
 
 static void bound_faults(void **state) {
-    (void)state;
     static const struct {
         const char *word, *message;
     } faults[] = {
@@ -199,7 +183,6 @@ static void bound_faults(void **state) {
 }
 
 static void a_former_name_counts_as_the_option(void **state) {
-    (void)state;
     struct dl_options options;
     struct dl_err err = {0};
     char *twice[] = {W("--word=cpu"), W("--former=gpu")};

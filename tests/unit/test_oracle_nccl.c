@@ -2,16 +2,6 @@
  * public tables apart from model/: 300 random communicators of five releases, every algorithm and
  * protocol of each, and what NCCL would run. The layer beneath the measured constants
  * (F-NCCL-ATTAINED) is compared, as those are no part of NCCL. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 
@@ -103,7 +93,6 @@ static int check_choice(const struct vector *v, int line) {
 }
 
 static void as_the_public_tables(void **state) {
-    (void)state;
     char path[4096], line[1024];
     snprintf(path, sizeof path, "%s/tests/oracle/nccl_tuning.csv", check_root());
     FILE *file = fopen(path, "r");

@@ -2,17 +2,6 @@
  * from the tables of the papers (tests/oracle/flops.py), pairs of attention by counting them,
  * memory against PyTorch's allocator, replayed from recorded training steps
  * (tests/oracle/record_memory.py). */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/catalog/data.h"
 #include "model/machine/kernel.h"
 #include "model/engine/memory.h"
@@ -70,7 +59,6 @@ static void check_kernels(const char *name, const struct dl_workload *w, double 
 }
 
 static void counts_of_the_papers(void **state) {
-    (void)state;
     char line[256];
     int count = 0;
     FILE *file = open_oracle("flops");
@@ -93,7 +81,6 @@ static void counts_of_the_papers(void **state) {
 /* Every query and key, one by one. A causal mask aligns the last query with the last key; a window
  * of w leaves each query the last w keys that it may see. */
 static void pairs_one_by_one(void **state) {
-    (void)state;
     uint64_t seed = 2022;
     for (int c = 0; c < 2000; c++) {
         const int keys = 1 + (int)(check_random(&seed) % 60),
@@ -116,7 +103,6 @@ static void pairs_one_by_one(void **state) {
  * allocator take 7 to 34 % more than the blocks (LeNet 90 %), which framework files may give as
  * memory.fragmentation_frac. */
 static void peaks_of_the_allocator(void **state) {
-    (void)state;
     static const struct {
         const char *network;
         double least, most; /* model / blocks */

@@ -1,15 +1,8 @@
 /* ParaDL's published projections, from its published inputs. Source: key "paradl"
  * (TruongThaoNguyen/paraDL-analysis, logs of data_vgg, data_resnet, filter_vgg and channel_vgg
  * scaling projections): seconds of an epoch of 1,280,000 samples. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/paradl.h"
+#include "tests/check.h"
 
 static const double DATASET = 1280000;
 
@@ -39,7 +32,6 @@ static void near(double got, double published) {
 }
 
 static void data_projections(void **state) {
-    (void)state;
     static const struct {
         double weight_bytes, sample_s, each, p, compute_s, comm_s;
     } rows[] = {{679205632, 0.008245589, 32, 2, 5277.17696, 272.0422528},
@@ -69,7 +61,6 @@ static void data_projections(void **state) {
 
 /* Filter and channel parallelism have the same projections. */
 static void filter_projections(void **state) {
-    (void)state;
     static const struct {
         double p, compute_s, comm_s;
     } rows[] = {{2, 5465.10787204, 2155.10112},   {4, 2920.48484805, 3253.71168},
@@ -99,7 +90,6 @@ static void filter_projections(void **state) {
 
 /* p1 = 1 and p2 = 1 of data+filter; F-PARADL by hand: two layers, p = 2 x 2. */
 static void by_hand(void **state) {
-    (void)state;
     const struct dl_paradl_layer layers[] = {
         {.compute_s = 1, .update_s = 4, .output_bytes = 100, .weight_bytes = 40, .split = true},
         {.compute_s = 2, .update_s = 1, .output_bytes = 10, .weight_bytes = 60}};

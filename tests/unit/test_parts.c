@@ -1,12 +1,4 @@
 /* Workers, parameter servers and decoding on kinds of nodes (F-HETEROGENEOUS-PARTS). */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/framework/servers.h"
 #include "model/search/parts.h"
 #include "tests/check.h"
@@ -41,7 +33,6 @@ static void make_two(struct two *t) {
  * each; the server takes those of both at 2 x 0.5 = 1 ns, its memory 3 bytes of 100 GB/s, 0.03 ns.
  * Next to the workers (one server): 1 ns, and one worker's bytes come from the other node: 1 ns. */
 static void servers_apart(void **state) {
-    (void)state;
     struct two t;
     struct dl_servers s;
     struct dl_err err = {0};
@@ -88,7 +79,6 @@ static enum dl_code search(struct two *t, enum dl_placement_objective objective,
  * 1 + 1) + (1 + 1 + 0) = 12; worker nodes 2: (1 + 2) + (1 + 1) + (1 + 0) = 6; 36 for both
  * kinds. */
 static void by_hand(void **state) {
-    (void)state;
     struct two t;
     struct dl_role_assignment *list;
     struct dl_err err = {0};
@@ -123,7 +113,6 @@ static void by_hand(void **state) {
 /* Workers alone, with servers next to them, are the prediction of their plan; every choice costs
  * the hours of its nodes, 3.60 an hour or 7.20, so 1 or 2 thousandths a second. */
 static void figures_of_a_choice(void **state) {
-    (void)state;
     struct two t;
     struct dl_role_assignment *list;
     struct dl_err err = {0};
@@ -182,7 +171,6 @@ static void figures_of_a_choice(void **state) {
 /* All counts up to 8 nodes of a kind; beyond, powers of two and all: of one kind without servers
  * that many choices. */
 static void counts_of_nodes(void **state) {
-    (void)state;
     static const struct {
         int64_t nodes;
         int64_t counts[9];

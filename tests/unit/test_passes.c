@@ -1,15 +1,5 @@
 /* F-KERNEL-FACTS: kernels and passes of composed operations, and the types of mixed precision, each
  * written once more from the sources of the frameworks. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/workload/kernel_facts.h"
 #include "tests/check.h"
 
@@ -50,7 +40,6 @@ static struct dl_passes loss(int how, enum dl_pass pass) {
 }
 
 static void composed_operations(void **state) {
-    (void)state;
     check_row("layernorm", DL_LAYERNORM_FUSED, layernorm, "1 1 1 0; 1 2 1 0; 1 2 0 0");
     check_row("layernorm", DL_LAYERNORM_MOMENTS, layernorm, "2 2 1 0; 3 4 1 0; 1 2 0 0");
     check_row("layernorm", DL_LAYERNORM_BATCHNORM, layernorm, "3 4 3 0; 3 6 2 0; 2 3 1 0");
@@ -81,7 +70,6 @@ static void composed_operations(void **state) {
 /* Of each policy the casts of what works in fp32: layer norm, GELU, dropout, residual, bias,
  * softmax, scores, embedding; '-': in 16 bits. In other precisions nothing is cast. */
 static void mixed_precision(void **state) {
-    (void)state;
     static const struct {
         enum dl_mixed_policy policy;
         const char *casts;

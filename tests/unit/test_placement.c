@@ -1,12 +1,4 @@
 /* Jobs on nodes of several kinds: by hand, and against every placement. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/search/placement.h"
 #include "tests/check.h"
 
@@ -23,7 +15,6 @@ static const struct dl_job_times *times_of(const void *data, int job, int kind, 
  * nodes of kind 0 and four of kind 1: job 0 on both of kind 0 takes 50 s, job 1 on four of kind 1
  * 30 s. Energy: 10 W on kind 0, 4 W on kind 1, whatever n: kind 1 for both, 800 + 480 J. */
 static void two_jobs_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_placement p;
@@ -70,7 +61,6 @@ static double brute(const struct dl_placement_request *r, int job, int64_t *left
 }
 
 static void as_brute_force(void **state) {
-    (void)state;
     uint64_t seed = 7;
     for (int round = 0; round < 60; round++) {
         struct dl_arena arena = {0};
@@ -117,7 +107,6 @@ static const struct dl_job_times *some_times_of(const void *data, int job, int k
 }
 
 static void what_cannot_run(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_placement p;

@@ -1,15 +1,4 @@
 /* F-POWER-CAP: the clock under a power limit by hand, and against published slowdowns. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/core/csv.h"
 #include "model/catalog/data.h"
 #include "model/framework/kernel_scale.h"
@@ -30,7 +19,6 @@ static struct dl_device limited(double limit_w) {
 /* 0.8 of the span is left: the clock falls to its cube root. 0.4 is below 0.887^3: the voltage is
  * at its floor. Kernels that draw 0.8 of the span are left 0.4 / 0.8 of it. */
 static void by_hand(void **state) {
-    (void)state;
     struct dl_device d = limited(900);
     check_close(dl_power_cap_slowdown(&d, 1), 1.0772173450159417, 1e-12);
     check_close(dl_power_cap_slowdown(&d, DL_POWER_MEMORY_FRAC), 1, 0);
@@ -42,7 +30,6 @@ static void by_hand(void **state) {
 /* No limit, one above what is drawn, or unknown power: no slowdown. Without idle and load of its
  * own, a device has 0.15 and all of its rated power. Below idle the least clock stays. */
 static void edges(void **state) {
-    (void)state;
     struct dl_device d = limited(NAN);
     check_close(dl_power_cap_slowdown(&d, 1), 1, 0);
     d = limited(1100);
@@ -59,7 +46,6 @@ static void edges(void **state) {
 }
 
 static void monotone(void **state) {
-    (void)state;
     double before = INFINITY;
     for (double limit_w = 60; limit_w < 1200; limit_w += 5) {
         const struct dl_device d = limited(limit_w);
@@ -74,7 +60,6 @@ static void monotone(void **state) {
 /* Products with 0.8 of the span left, streams with all of theirs. Attention of twice the time that
  * the device could take draws 0.75 of the span: 0.4 / 0.75 of it is left. */
 static void by_kernel(void **state) {
-    (void)state;
     const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 2};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1),
                            stream = dl_kernel_stream(DL_FORWARD, 1, 1, 1);
@@ -96,7 +81,6 @@ static void by_kernel(void **state) {
  * (1000 W), one chip, both at their limits: 1.061 in the median of 60 shapes
  * (aiconfigurator-power). */
 static void blackwell(void **state) {
-    (void)state;
     const struct dl_device gb300 = {
         .power.tdp_w = 1400, .power.idle_w = NAN, .power.load_w = NAN, .power.power_limit_w = 500};
     const struct dl_device capped = {
@@ -109,7 +93,6 @@ static void blackwell(void **state) {
 /* Kernels were timed at 1000 W, where 0.8 of a span of 1000 W above 200 W is left; at 600 W 0.4 is.
  * Only what the lower limit adds counts, and streams know the rated span alone. */
 static void rated_power_binds(void **state) {
-    (void)state;
     const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 1};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1),
                            stream = dl_kernel_stream(DL_FORWARD, 1, 1, 1);
@@ -137,7 +120,6 @@ static void rated_power_binds(void **state) {
 
 /* Without a limit of its own a device that would draw 1100 W has its rated 900 W. */
 static void rated_power(void **state) {
-    (void)state;
     const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 1};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
     struct dl_device d = limited(NAN);
@@ -154,7 +136,6 @@ static void rated_power(void **state) {
  * of it the voltage is at its floor; a clock above takes the cube too. The clock that a limit
  * leaves draws the limit. */
 static void clock_by_hand(void **state) {
-    (void)state;
     check_close(dl_power_at_clock_w(100, 1100, 1), 1100, 1e-12);
     check_close(dl_power_at_clock_w(100, 1100, 0.9), 100 + 729, 1e-12);
     check_close(dl_power_at_clock_w(100, 1100, 0.5), 100 + 500 * 0.887 * 0.887, 1e-12);
@@ -169,7 +150,6 @@ static void clock_by_hand(void **state) {
 /* The boards of one chip: what the PCIe part draws above idle at its clock says what the others
  * draw at theirs. The SXM2 part cannot hold its clock at 300 W, that of the DGX-2H can at 450. */
 static void one_chip(void **state) {
-    (void)state;
     static const struct {
         const char *name;
         double rated_w, clock; /* that it holds / its highest */
@@ -218,7 +198,6 @@ static int unlimited(const struct dl_csv *csv, int row) {
 /* Each ratio of cap_chip.csv against the load that the files of both boards give: what fit_cap.py
  * prints of their spread. */
 static void one_blackwell_chip(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     char path[4200], folder[4200];
     const char *directories[] = {folder};
@@ -254,7 +233,6 @@ static void one_blackwell_chip(void **state) {
 /* Training of five networks on four GPUs under limits from 100 W: the spread that fit_cap.py
  * prints. */
 static void published(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_csv csv;
     struct dl_err err = {0};
@@ -284,7 +262,6 @@ static void published(void **state) {
 /* Training of three networks on two DGX-2 under locked clocks: the power at 990 to 1455 MHz from
  * the one at 1530 MHz. Nothing was fitted to it. */
 static void locked_clocks(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_csv csv;
     struct dl_err err = {0};

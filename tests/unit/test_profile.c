@@ -1,17 +1,10 @@
 /* From a recorded journal of a real quick calibration to a profile: it loads again, its numbers
  * follow from the samples, and it names what is missing. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "calibrate/report/cal_report.h"
 #include "tests/check.h"
 #include "tests/profile_fixture.h"
 
 static void the_profile_loads_again(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena);
     struct dl_system profile, again;
@@ -38,7 +31,6 @@ static void the_profile_loads_again(void **state) {
 }
 
 static void numbers_follow_from_the_samples(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena);
     struct dl_system p;
@@ -63,7 +55,6 @@ static void numbers_follow_from_the_samples(void **state) {
 /* 8 images, 64 -> 256 channels, 56 x 56, 1x1: 8 56 56 64 256 multiply-adds = 411041792, twice that
  * in flop; stride 2 with 3x3 and padding 1 on 56: 28 x 28 results. Triad moves 3 arrays, copy 2. */
 static void work_of_samples(void **state) {
-    (void)state;
     const struct dl_raw_sample
         pointwise = {.probe = "conv", .shape = "n=8 c=64 f=256 h=56 r=1 s=1 p=0"},
         strided = {.probe = "conv", .shape = "n=1 c=1 f=1 h=56 r=3 s=2 p=1"},
@@ -84,7 +75,6 @@ static void work_of_samples(void **state) {
 /* F-SHARED-HOST: two devices of a core each take 3 ms where one takes 2; copies of both move 32
  * GB/s. The probe has an older name, which stored samples keep. */
 static void devices_of_a_host_slow_each_other(void **state) {
-    (void)state;
     static const char *const names[] = {"concurrent", "beside"};
     for (int i = 0; i < 2; i++) {
         struct dl_arena arena = {0};
@@ -118,7 +108,6 @@ static void devices_of_a_host_slow_each_other(void **state) {
 }
 
 static void without_messages_the_network_is_assumed(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena);
     struct dl_system p;
@@ -140,7 +129,6 @@ static void without_messages_the_network_is_assumed(void **state) {
 }
 
 static void a_profile_needs_a_gemm_and_bandwidth(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena);
     struct dl_system p;
@@ -158,7 +146,6 @@ static void a_profile_needs_a_gemm_and_bandwidth(void **state) {
 }
 
 static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_choice choice = {

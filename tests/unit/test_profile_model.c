@@ -1,11 +1,5 @@
 /* The model, with the profile of a recorded quick calibration, predicts the samples behind that
  * profile. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "model/catalog/data.h"
 #include "model/core/file.h"
@@ -26,7 +20,6 @@ static const struct dl_raw_sample *sample(const struct dl_cal_journal *journal, 
 }
 
 static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_journal journal = recorded(&arena);
@@ -82,7 +75,6 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
 /* The samples themselves, through the fitted kernel-time models: half of them within 5 %, nine of
  * ten within 25 %. */
 static void kernel_models_give_the_samples_back(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena);
     struct dl_system profile = profile_of(&journal, &arena);
@@ -131,7 +123,6 @@ static void kernel_models_give_the_samples_back(void **state) {
 }
 
 static void links_and_collectives_follow_their_samples(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_journal journal = recorded(&arena);
@@ -182,7 +173,6 @@ static void links_and_collectives_follow_their_samples(void **state) {
 /* Samples in another order (a resumed run) give the same profile but for the order of the samples.
  */
 static void order_does_not_matter(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena), turned = without(&journal, "-", "-", &arena);
     for (size_t i = 0; i < journal.sample_count; i++)
@@ -198,7 +188,6 @@ static void order_does_not_matter(void **state) {
 }
 
 static void one_library_is_enough(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_cal_journal journal = recorded(&arena),
                           no_openblas = without(&journal, "gemm", "-", &arena),

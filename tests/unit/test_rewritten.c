@@ -1,15 +1,5 @@
 /* F-REWRITE: a network written out with one layer replaced by itself, or by itself and a layer that
  * changes nothing, is the network: every layer of the file, read again, has what it had. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/search/advise/rewrite.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"
@@ -112,7 +102,6 @@ static void check_network(const struct dl_workload *w, struct dl_arena *arena) {
 }
 
 static void networks(void **state) {
-    (void)state;
     static const char *const names[] = {"alexnet",     "alexnet_caffe", "googlenet",
                                         "resnet18",    "mobilenet_v2",  "squeezenet1_1",
                                         "densenet121", "vgg11",         "efficientnet_b0",
@@ -128,7 +117,6 @@ static void networks(void **state) {
 
 /* Keys that are there or not: groups, bias, dilation, rounding up, in place, dropout, sizes. */
 static void keys(void **state) {
-    (void)state;
     static const char *const layers[] = {
         "{'kind':'conv','out':8,'kernel':3,'groups':1,'bias':true}",
         "{'kind':'conv','out':8,'kernel':[3,5],'groups':2,'stride':[1,2],'pad':[0,1]}",

@@ -1,15 +1,5 @@
 /* Columns of a table of runs that are plan options: what a cell does to the plan, what a bad cell
  * and a missing column say, and that the template is a table that the reader takes. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/engine/strategies/strategy.h"
 #include "predict/compare/compare_runs.h"
 #include "tests/check.h"
@@ -35,7 +25,6 @@ static enum dl_code read_text(const char *text, struct dl_arena *arena, struct d
 #define RUN "a,s,dgx-a100-80,megatron,gpt2,2,8,64,iteration,1"
 
 static void every_option_is_a_column(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_run_rows r;
     struct dl_err err = {0};
@@ -80,7 +69,6 @@ static void every_option_is_a_column(void **state) {
 
 /* A limit on the power is the row's own: others keep the system's file. F-POWER-CAP */
 static void a_power_limit_is_the_rows_own(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_run_rows r;
     struct dl_err err = {0};
@@ -99,7 +87,6 @@ static void a_power_limit_is_the_rows_own(void **state) {
 /* Megatron-Core's tables count the ranks of experts among those of data. */
 /* The release and the rings of NCCL go into the row's copy of the system; a power limit stays. */
 static void nccl_is_the_rows_own(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_run_rows r;
     struct dl_err err = {0};
@@ -125,7 +112,6 @@ static void nccl_is_the_rows_own(void **state) {
 }
 
 static void experts_are_among_the_data_ranks(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_run_rows r;
     struct dl_err err = {0};
@@ -144,7 +130,6 @@ static void experts_are_among_the_data_ranks(void **state) {
 }
 
 static void bad_cells_have_a_place(void **state) {
-    (void)state;
     static const struct {
         const char *column, *cell, *says;
     } bad[] = {
@@ -174,7 +159,6 @@ static void bad_cells_have_a_place(void **state) {
 }
 
 static void all_missing_columns_are_named(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_run_rows r;
     struct dl_err err = {0};
@@ -189,7 +173,6 @@ static void all_missing_columns_are_named(void **state) {
 }
 
 static void the_template_is_a_table(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_run_rows r;
     struct dl_err err = {0};

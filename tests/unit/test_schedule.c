@@ -1,15 +1,6 @@
 /* F-PIPE-ORDER, F-PIPE-ZERO-BUBBLE, F-PIPE-ZBV, F-PIPE-DUALPIPE: the schedules against the closed
  * forms of F-PIPE-GPIPE and of their papers, and orders by hand. */
 #include <limits.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "model/engine/schedule.h"
 #include "tests/check.h"
@@ -53,7 +44,6 @@ static void stage_runs(const struct dl_pipeline_passes *all, int stage, const ch
  * B = 2, with it W = 1. Bubbles: (p - 1)/v (F + B); ZB-V (p - 1) F/2; DualPipe (p/2 - 1) (F&B + B
  * - 3 W). Long runs leave out periods. */
 static void closed_forms(void **state) {
-    (void)state;
     static const struct {
         enum dl_schedule schedule;
         int stages, parts, micro_batches;
@@ -93,7 +83,6 @@ static void closed_forms(void **state) {
 
 /* What a stage holds at most is what held() says: in parts of micro-batches, equal ones. */
 static void held_is_counted(void **state) {
-    (void)state;
     static const enum dl_schedule schedules[] = {DL_1F1B, DL_GPIPE, DL_ZBV, DL_DUALPIPE,
                                                  DL_DUALPIPEV};
     for (int c = 0; c < 5 * 12; c++) {
@@ -129,7 +118,6 @@ static void held_is_counted(void **state) {
  * and ends one pass after stage 1, without a wait between. DualPipe: F and B of the two directions
  * as one (F1, i0, w0 of stage 1); stage 2 does the same with its parts exchanged; none waits. */
 static void orders_by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_pipeline_passes all;
@@ -159,7 +147,6 @@ static void orders_by_hand(void **state) {
 }
 
 static void refused(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_pipeline_passes all;

@@ -1,12 +1,5 @@
 /* Parts of the service that need no HTTP: rates and tokens, the file of tokens, frames between
  * processes, listening addresses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -19,7 +12,6 @@
 static struct dl_limits limits; /* 64 kB */
 
 static void rate(void **state) {
-    (void)state;
     double wait_s;
     dl_limits_init(&limits, 10, 1);
     for (int i = 0; i < 20; i++) /* the burst: two seconds' worth */
@@ -52,7 +44,6 @@ static enum dl_code read_tokens(const char *text, mode_t mode, int *count, struc
 }
 
 static void token_file(void **state) {
-    (void)state;
     struct dl_err err = {0};
     char first[64];
     int count;
@@ -72,7 +63,6 @@ static void token_file(void **state) {
 }
 
 static void frames(void **state) {
-    (void)state;
     int pair[2];
     char *bytes;
     const struct dl_frame out = {.kind = DL_FRAME_ANSWER, .status = 200, .bytes = 5};
@@ -94,7 +84,6 @@ static void frames(void **state) {
 }
 
 static void addresses(void **state) {
-    (void)state;
     const char *const bad[] = {"",
                                "nowhere",
                                "127.0.0.1",

@@ -1,11 +1,4 @@
 /* The table of routes: methods, paths that go on, and paths that only look like one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "serve/routes.h"
 #include "tests/check.h"
 
@@ -16,7 +9,6 @@ static const struct dl_route *find(const char *method, const char *path, const c
 }
 
 static void methods(void **state) {
-    (void)state;
     const char *rest;
     const char *allowed;
     assert_string_equal(find("POST", "/v1/predict", &rest, &allowed)->command, "predict");
@@ -30,7 +22,6 @@ static void methods(void **state) {
 }
 
 static void paths(void **state) {
-    (void)state;
     const char *rest;
     const char *allowed;
     assert_non_null(find("GET", "/v1/schema/system", &rest, &allowed));
@@ -46,7 +37,6 @@ static void paths(void **state) {
 }
 
 static void table(void **state) {
-    (void)state;
     int count = 0;
     for (const struct dl_route *r = dl_routes; r->path != NULL; r++, count++) {
         const char *rest;
@@ -59,7 +49,6 @@ static void table(void **state) {
 }
 #else
 static void methods(void **state) {
-    (void)state;
     print_message("skip routes: built without libmicrohttpd (Debian package libmicrohttpd-dev)\n");
     skip();
 }

@@ -1,13 +1,5 @@
 /* Parameter servers and MXNet's KVStore (F-PS-QUEUE, F-KEY-OWNER, F-FW-PS, F-FW-KVSTORE-*), against
  * cases worked by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/check.h"
 #include "model/framework/key_owners.h"
 #include "model/framework/servers.h"
@@ -25,7 +17,6 @@
  * the last begins.
  */
 static void parameter_servers(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {70e6, 10e6, 10e6, 10e6}, ready[] = {1, 2, 3, 4};
     make(&b, 4, sizes, ready);
@@ -70,7 +61,6 @@ static void parameter_servers(void **state) {
  * receiving thread takes 1 ns. A server gets 3 workers' bytes over an adapter that two share: 3 ns,
  * its thread 4 ns (receives at 1 GB/s) and sends for 4 workers at 8 GB/s: 0.5 ns, the adapter 3. */
 static void server_rates(void **state) {
-    (void)state;
     struct bench b;
     struct dl_err err = {0};
     struct dl_servers servers;
@@ -111,7 +101,6 @@ static void server_rates(void **state) {
  * 0, 4 and 4 to server 1, then 4 to server 0 (8 = 8) and 20 to server 1 (12 > 8). Hashed on 4
  * servers: 9973 mod 4 = 1: 0 1 2 3 0, those of 5e6 elements on all. */
 static void assignment_of_variables(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {20e6, 4e6, 4e6, 4e6, 8e6}, ready[] = {1, 2, 3, 4, 5};
     static const int expected[][5] = {{0, 1, 0, 1, 0}, {0, 1, 1, 0, 1}, {0, 1, 2, 3, -1}};
@@ -130,7 +119,6 @@ static void assignment_of_variables(void **state) {
  * it adds 5 x 40 MB and updates with 5 x 40 MB (momentum: gradient, weight and momentum in, two
  * out), at 400 GB/s and a kernel's latency. */
 static void mxnet_device(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {40e6}, ready[] = {1};
     make(&b, 1, sizes, ready);
@@ -149,7 +137,6 @@ static void mxnet_device(void **state) {
  * through the host's links. Arrays of 40, 30, 20, 10 MB on two owners: 40 to GPU 0, 30 to 1, 20 to
  * 1, 10 to 0 (50 = 50, the first). */
 static void owners_of_keys(void **state) {
-    (void)state;
     struct bench b;
     struct dl_err err = {0};
     struct dl_key_owners owners;
@@ -191,7 +178,6 @@ static void owners_of_keys(void **state) {
  * host in 10/3 ms; half of them leave at 1 GB/s, 20 ms, and each server takes 20 MB of one worker
  * from the other node. Updated (120 MB at 200 GB/s), they come back in 20 ms and go up. */
 static void mxnet_servers(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {40e6, 2e6, 2e6, 2e6}, ready[] = {1, 2, 3, 4};
     make(&b, 4, sizes, ready);
@@ -216,7 +202,6 @@ static void mxnet_servers(void **state) {
  * GB/s (0.5 ms) and its sum leaves at 12 GB/s in 5 ms. Serially the second is summed when the first
  * has left, and leaves one sum later than otherwise. */
 static void mxnet_serial_keys(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {60e6, 60e6}, ready[] = {1, 1};
     double usable_s[2];
@@ -244,7 +229,6 @@ static void mxnet_serial_keys(void **state) {
  * 48/46) / 2 x 10 ns a byte, push and pull one after the other, all of it after backward; so too
  * with one worker (imbalance 1). */
 static void mxnet_servers_on_the_workers_core(void **state) {
-    (void)state;
     struct bench b;
     const double sizes[] = {40e6, 2e6, 2e6, 2e6}, ready[] = {1, 2, 3, 4};
     struct dl_coll_sample samples[] = {{.bytes = 46e6, .time_s = 0.46}};

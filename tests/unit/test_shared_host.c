@@ -1,13 +1,4 @@
 /* CPU devices of one host, by hand: F-SHARED-HOST, F-SLOWDOWN. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-
 #include "model/framework/shared_host.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -37,7 +28,6 @@ static struct dl_system of(const struct dl_device *device) {
 }
 
 static void devices_take_from_each_other(void **state) {
-    (void)state;
     const struct dl_device device = one_core();
     const struct dl_system system = of(&device);
     const struct dl_plan one = {.nodes = 1, .devices_per_node = 1},
@@ -53,7 +43,6 @@ static void devices_take_from_each_other(void **state) {
 }
 
 static void more_devices_than_cores_take_turns(void **state) {
-    (void)state;
     const struct dl_device device = one_core();
     struct dl_system system = of(&device);
     const struct dl_plan six = {.nodes = 6, .devices_per_node = 1};
@@ -68,7 +57,6 @@ static void more_devices_than_cores_take_turns(void **state) {
 }
 
 static void what_is_not_known_is_left_alone(void **state) {
-    (void)state;
     struct dl_device device = one_core();
     struct dl_system system = of(&device);
     const struct dl_plan two = {.nodes = 2, .devices_per_node = 1};
@@ -84,7 +72,6 @@ static void what_is_not_known_is_left_alone(void **state) {
 }
 
 static void a_pass_is_scaled_by_what_bounds_it(void **state) {
-    (void)state;
     const struct dl_shared_host s = {.device_count = 2,
                                      .arithmetic_ratio = 1.25,
                                      .memory_ratio = 2,
@@ -109,7 +96,6 @@ static void a_pass_is_scaled_by_what_bounds_it(void **state) {
 /* Copies of messages that never leave the host stop one core's computing; a device of 4 cores loses
  * a quarter. F-SLOWDOWN */
 static void copies_stop_a_core(void **state) {
-    (void)state;
     struct dl_device device = one_core();
     struct dl_system system = of(&device);
     const struct dl_plan one = {.nodes = 1, .devices_per_node = 1},
@@ -125,7 +111,6 @@ static void copies_stop_a_core(void **state) {
 /* Horovod's thread, cycle of 1 ms: it polls for a turn of 4 ms and sleeps 1 ms, so that a computing
  * thread has 5 of 9 ms: 1.8 times as long. Of four cores it takes turns on one: 1 + 0.8 / 4. */
 static void a_polling_thread_takes_turns(void **state) {
-    (void)state;
     struct dl_device device = one_core();
     struct dl_system system = of(&device);
     const struct dl_plan one = {.nodes = 1, .devices_per_node = 1},
@@ -143,7 +128,6 @@ static void a_polling_thread_takes_turns(void **state) {
 
 /* Two of 24 cores communicate: 24 / 22; four of a Xeon Phi's 68. A single device keeps all. */
 static void endpoints_take_cores(void **state) {
-    (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.kind = DL_DEVICE_CPU, f.device.architecture = "skylake", f.device.unit_count = 24;

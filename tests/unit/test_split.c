@@ -1,15 +1,5 @@
 /* Layers at the shape of one of several devices, worked by hand: F-FILTER, F-CHANNEL, F-SPATIAL,
  * F-HALO, F-GROUPS, and F-CONV-WORKSPACE. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/machine/kernel.h"
 #include "model/engine/split.h"
 #include "model/framework/workspace.h"
@@ -28,7 +18,6 @@ static struct dl_workload split_of(const struct dl_workload *whole, const struct
 }
 
 static void filters_and_channels(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload whole;
     const bool *is_split;
@@ -55,7 +44,6 @@ static void filters_and_channels(void **state) {
 
 /* Of a network that is split: sums over its layers, tied weights once. */
 static void totals(void **state) {
-    (void)state;
     static const struct dl_split splits[] = {{DL_SPLIT_FILTER, 4, {1, 1, 1}},
                                              {DL_SPLIT_CHANNEL, 2, {1, 1, 1}},
                                              {DL_SPLIT_SPATIAL, 4, {1, 2, 2}}};
@@ -84,7 +72,6 @@ static void totals(void **state) {
 }
 
 static void groups(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload whole;
     const bool *is_split;
@@ -105,7 +92,6 @@ static void groups(void **state) {
 }
 
 static void halos(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload whole;
     const bool *is_split;
@@ -139,7 +125,6 @@ static void halos(void **state) {
 }
 
 static void workspace(void **state) {
-    (void)state;
     const double in[DL_DIMS] = {1, 8, 8}, three[DL_DIMS] = {1, 3, 3}, one[DL_DIMS] = {1, 1, 1},
                  pad[DL_DIMS] = {0, 1, 1};
     const struct dl_kernel conv =
@@ -158,7 +143,6 @@ static void workspace(void **state) {
  * of a dimension that was exchanged before count there (corners). Windows shorter than their stride
  * reach nothing. */
 static void random_halos(void **state) {
-    (void)state;
     uint64_t seed = 27;
     for (int n = 0; n < 2000; n++) {
         struct dl_layer layer = {.in = {.dims = 3, .channels = 8}, .out = {.channels = 5}};
@@ -224,7 +208,6 @@ static struct dl_layer random_conv(uint64_t *seed, struct dl_parameter parameter
  * of its inputs or outputs no more than a part of all. A weight joins an input and an output of the
  * same group. */
 static void random_channels(void **state) {
-    (void)state;
     uint64_t seed = 31;
     struct dl_arena arena = {0};
     for (int n = 0; n < 2000; n++) {
@@ -274,7 +257,6 @@ static void random_channels(void **state) {
  * as any; of the inputs it has those from the first to the last row that the windows of its outputs
  * reach, without the padding of both ends. Other layers have a part of their inputs. */
 static void random_extents(void **state) {
-    (void)state;
     uint64_t seed = 37;
     struct dl_arena arena = {0};
     for (int n = 0; n < 2000; n++) {
@@ -325,7 +307,6 @@ static void random_extents(void **state) {
  * channels as parts is, with one less it is not. Spatially none is behind one that is whole, none
  * with fewer positions than parts, in or out, and none that mixes positions. */
 static void which_layers(void **state) {
-    (void)state;
     uint64_t seed = 41;
     struct dl_parameter parameters[2];
     static const int before[] = {-1, 0, 1, 2};

@@ -1,16 +1,6 @@
 /* Messages inside a replica: MLSL's hybrid (F-MLSL-ACTIVATION), the leader that hands its input out
  * (F-INPUT-LEADER), and the laws of docs/theory.md for splits, on a small network worked by
  * hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/framework/input.h"
 #include "model/engine/split_internal.h"
 #include "model/engine/split_replica.h"
@@ -80,7 +70,6 @@ static int terms_named(const struct dl_prediction *p, const char *text) {
 /* A brief prediction ends with the message that takes the sum of what nothing hides beyond the
  * limit; where no sum does, it is the whole prediction. */
 static void ends_beyond_the_limit(void **state) {
-    (void)state;
     struct bench b;
     make(&b, "filter");
     b.f.plan.tp = 0;
@@ -116,7 +105,6 @@ static void ends_beyond_the_limit(void **state) {
  * FC)
  * + (A + B + C). */
 static void mlsl_activations(void **state) {
-    (void)state;
     struct bench b;
     make(&b, "mlsl-hybrid");
     b.f.device.kind = DL_DEVICE_CPU;
@@ -157,7 +145,6 @@ static void mlsl_activations(void **state) {
  * leader's broadcast to 4, whose last link carries all bytes. Packing and unpacking at 2 GB/s adds
  * 2 bytes / 2e9. */
 static void leader_hands_out(void **state) {
-    (void)state;
     struct bench b;
     struct dl_replica replica;
     struct dl_err err = {0};
@@ -200,7 +187,6 @@ static void leader_hands_out(void **state) {
 /* A leader that broadcasts: a spatial replica's devices copy the whole batch, the leader joins it
  * at 4 GB/s before. Its node of four has one process that decodes instead of four. */
 static void leader_broadcasts(void **state) {
-    (void)state;
     struct bench b;
     struct dl_replica replica, general;
     struct dl_err err = {0};
@@ -253,7 +239,6 @@ static const struct dl_message *message_named(const struct dl_replica *replica, 
  * host time and a message whose pieces one core copies out of the device while the next copies them
  * in. */
 static void halos_in_a_chain(void **state) {
-    (void)state;
     struct bench b;
     struct dl_replica replica;
     struct dl_err err = {0};
@@ -296,7 +281,6 @@ static void halos_in_a_chain(void **state) {
  * that the slower counts; sums are copied out of the device as a whole and back, to pageable memory
  * (6 GB/s). Joining the pieces of a gather reads and writes them once more. */
 static void activations_through_the_host(void **state) {
-    (void)state;
     struct bench b;
     struct dl_replica replica;
     struct dl_err err = {0};
@@ -338,7 +322,6 @@ static void activations_through_the_host(void **state) {
 /* ResNet: conv1 and the pool behind it lie outside of residual blocks, all else inside; VGG has no
  * blocks: each of its 13 convolutions and 5 pools fetches a halo. */
 static void residual_blocks(void **state) {
-    (void)state;
     static const struct {
         const char *name;
         int halos;
@@ -366,7 +349,6 @@ static void residual_blocks(void **state) {
 /* Two nodes of four devices that hold all weights: the four of a node sum 80 MB, then the first
  * devices, and at the same time the three others of both nodes. */
 static void sums_in_groups(void **state) {
-    (void)state;
     struct bench b;
     struct dl_err err = {0};
     make(&b, "data+spatial");
@@ -410,7 +392,6 @@ static void sums_in_groups(void **state) {
 /* Managed memory: a device of 1 GB too few pages it out and in, over a link of 6 GB/s that two
  * share, and the plan still fits. */
 static void managed_memory_pages(void **state) {
-    (void)state;
     struct bench b;
     make(&b, "spatial");
     b.f.plan.sp = 4;
@@ -430,7 +411,6 @@ static void managed_memory_pages(void **state) {
 
 /* One part sends nothing inside a replica. */
 static void one_part_is_silent(void **state) {
-    (void)state;
     static const enum dl_split_kind kinds[] = {DL_SPLIT_FILTER, DL_SPLIT_CHANNEL, DL_SPLIT_SPATIAL};
     for (int k = 0; k < 3; k++) {
         struct bench b;
@@ -445,7 +425,6 @@ static void one_part_is_silent(void **state) {
 
 /* A ring's all-reduce takes as long as its reduce-scatter and its all-gather of the same 8 MB. */
 static void ring_is_its_halves(void **state) {
-    (void)state;
     struct bench b;
     make(&b, "data");
     for (int nodes = 2; nodes <= 8; nodes *= 2) {
@@ -469,7 +448,6 @@ static void ring_is_its_halves(void **state) {
 
 /* F-STRAGGLER: the expected maximum of 2, 4, ... 1024 standard normal numbers. */
 static void largest_of_many(void **state) {
-    (void)state;
     static const double table[] = {0.5642, 1.0294, 1.4236, 1.7660, 2.0697,
                                    2.3437, 2.5946, 2.8269, 3.0439, 3.2482};
     for (int i = 0; i < 10; i++)

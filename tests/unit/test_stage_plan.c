@@ -1,13 +1,5 @@
 /* Pipelines over kinds of nodes from the model: as the pipeline of one kind, by the formula from
  * the layers' costs, and within memory. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "model/framework/cost.h"
 #include "model/search/stage_plan.h"
@@ -71,7 +63,6 @@ static const struct dl_staged *with_nodes(const struct dl_staged *list, int coun
 
 /* Two equal stages on two equal nodes are those of the strategy pipeline. */
 static void as_pipeline(void **state) {
-    (void)state;
     struct pair p;
     struct dl_staged *list;
     struct dl_err err = {0};
@@ -133,7 +124,6 @@ static struct hand stage_by_hand(const struct pair *p, bool slow, double samples
  * second, f1 + b1 + 2 p - b0, and before its first backward pass f1 + b1 + 2 p - f0; between the
  * two it works on 8 micro-batches without a break. */
 static void two_kinds_by_hand(void **state) {
-    (void)state;
     struct pair p;
     struct dl_staged *list;
     struct dl_err err = {0};
@@ -174,7 +164,6 @@ static void two_kinds_by_hand(void **state) {
 
 /* No device holds a layer: refused, with the reason. */
 static void within_memory(void **state) {
-    (void)state;
     struct pair p;
     struct dl_staged *list;
     struct dl_err err = {0};
@@ -192,7 +181,6 @@ static void within_memory(void **state) {
  * device is the job's, energy is that of all stages, and each choice of nodes stands there once,
  * the fastest first. */
 static void figures(void **state) {
-    (void)state;
     struct pair p;
     struct dl_staged *list;
     struct dl_err err = {0};
@@ -254,7 +242,6 @@ static void figures(void **state) {
  * second; the cheapest sample first. Prices in two currencies have no sum, unless one kind alone is
  * there. */
 static void prices(void **state) {
-    (void)state;
     struct pair p;
     struct dl_staged *list;
     struct dl_err err = {0};
@@ -285,7 +272,6 @@ static void prices(void **state) {
 /* Two devices of one node as one stage: each has half of the micro-batch, and the gradients are
  * summed over the links of the node; over the network where they are two nodes. */
 static void gradients_of_a_stage(void **state) {
-    (void)state;
     for (int64_t nodes = 1; nodes <= 2; nodes++) {
         struct pair p;
         struct dl_staged *list;
@@ -322,7 +308,6 @@ static void gradients_of_a_stage(void **state) {
 /* A stage has a sample for each of its devices: with micro-batches of two, no more than two of six;
  * with those of the search's choice, which reach from all samples to one, up to all of them. */
 static void samples_for_every_device(void **state) {
-    (void)state;
     struct pair p;
     struct dl_staged *list;
     struct dl_err err = {0};
@@ -347,7 +332,6 @@ static void samples_for_every_device(void **state) {
 /* The host's work of an iteration is that of one; where messages between two stages take longest,
  * the network limits, although each stage sums its gradients inside its node. */
 static void host_and_messages(void **state) {
-    (void)state;
     struct pair p;
     struct dl_staged *list;
     struct dl_err err = {0};
@@ -377,7 +361,6 @@ static void host_and_messages(void **state) {
  * that too. The stages of two nodes send a message each way for each micro-batch, which takes it as
  * well. */
 static void starts_of_collectives(void **state) {
-    (void)state;
     double iteration_s[2][2], comm_s[2][2];
     for (int start = 0; start < 2; start++) {
         for (int64_t nodes = 1; nodes <= 2; nodes++) {

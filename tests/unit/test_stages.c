@@ -1,12 +1,4 @@
 /* Stages of a pipeline on nodes of several kinds: by hand, and against every placement. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/search/stages.h"
 #include "tests/check.h"
 
@@ -36,7 +28,6 @@ static bool cost_of(const void *data, const struct dl_stage *s, int behind,
  * kind 1 with 24 s: 12 + 24 + 1 + 4 x 24 = 133 s. Where a kind holds one piece at most, two
  * nodes hold too few. */
 static void by_hand(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_stages *found;
@@ -101,7 +92,6 @@ static double brute(const struct made *m, int from, int64_t *left, double sum_s,
 }
 
 static void as_brute_force(void **state) {
-    (void)state;
     uint64_t seed = 11;
     int compared = 0;
     for (int round = 0; round < 80; round++) {

@@ -1,17 +1,10 @@
 /* Order statistics and the normal distribution, against values worked by hand or by quadrature. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/statistics/stats.h"
 #include "tests/check.h"
 
 static void test_moments(void **state) {
     const double x[] = {2, 4, 4, 4, 5, 5, 7, 9}, wide[] = {1e16, 1, -1e16, 1};
 
-    (void)state;
     check_close(dl_mean(x, 8), 5, 0);      /* 40 / 8 */
     check_close(dl_mean(wide, 4), 0.5, 0); /* a plain sum gives 0.25 */
     check_nan(dl_mean(x, 0));
@@ -23,7 +16,6 @@ static void test_quantiles(void **state) {
     const double unsorted[] = {3, 1, 2};
     double scratch[5];
 
-    (void)state;
     check_close(dl_quantile_sorted(x, 4, 0.5), 25, 1e-15);    /* position 1.5 */
     check_close(dl_quantile_sorted(x, 4, 0.25), 17.5, 1e-15); /* position 0.75 */
     check_close(dl_quantile_sorted(x, 4, 0.9), 37, 1e-14);    /* position 2.7 */
@@ -46,7 +38,6 @@ static void test_quantiles(void **state) {
 static void test_sort(void **state) {
     double x[] = {3, (double)NAN, -1, (double)INFINITY, 2, -0.5};
 
-    (void)state;
     dl_sort(x, 6);
     assert_true(x[0] == -1 && x[1] == -0.5 && x[2] == 2 && x[3] == 3 && isinf(x[4]) && isnan(x[5]));
     dl_sort(x, 0);
@@ -67,7 +58,6 @@ static void test_median_interval(void **state) {
     };
     double sorted[3000], low, high;
 
-    (void)state;
     for (size_t i = 0; i < 3000; i++) sorted[i] = (double)(i + 1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dl_median_interval(sorted, cases[i].n, &low, &high);
@@ -94,7 +84,6 @@ static void test_outliers(void **state) {
     bool outlier[10];
     double scratch[10];
 
-    (void)state;
     /* median 10.35; deviations .35 .65 .15 .85 .15 19.65, MAD 0.5: limit 3.5 * 1.4826 * 0.5 = 2.59
      */
     assert_int_equal(dl_outliers(x, 6, outlier, scratch), 1);
@@ -150,7 +139,6 @@ static void test_normal_expected_max(void **state) {
     };
     double last = 0;
 
-    (void)state;
     check_close(dl_normal_expected_max(1), 0, 1e-15);
     /* closed forms */
     check_close(dl_normal_expected_max(2), 1 / sqrt(3.14159265358979323846), 1e-11);
@@ -177,7 +165,6 @@ static void test_normal_expected_max(void **state) {
 /* Ten runs of 100 to 109: ranks 2 and 9 enclose the median 104.5 in 101..108: 7 / 104.5 = 6.70 %.
  * For 5 %: 10 x 1.3397^2 = 17.9; for 1 %, 449, but at most twice as many. */
 static void repeats_by_hand(void **state) {
-    (void)state;
     double x[10];
     for (int i = 0; i < 10; i++) x[i] = 100 + i;
     assert_int_equal(dl_repeats_wanted(x, 10, 0.05), 18);
@@ -188,7 +175,6 @@ static void repeats_by_hand(void **state) {
 }
 
 static void warm_up_by_hand(void **state) {
-    (void)state;
     double x[20], scratch[20];
     for (int i = 0; i < 20; i++) x[i] = 10 + 0.1 * (i % 3);
     assert_int_equal(dl_warmup_samples(x, 20, scratch), 0);
@@ -207,7 +193,6 @@ static void warm_up_by_hand(void **state) {
 /* The median of the second half over that of the first, where their intervals do not meet: ranks 1
  * and 6 of 6. */
 static void drift_by_hand(void **state) {
-    (void)state;
     double x[12], scratch[12];
     for (int i = 0; i < 12; i++) x[i] = 10 + (i < 6 ? 0.1 * i : 2 + 0.1 * i);
     check_close(dl_drift_frac(x, 12, scratch), 12.85 / 10.25 - 1, 1e-12);

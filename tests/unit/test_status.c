@@ -1,10 +1,4 @@
 /* The error record, its text, and the search for the name that was meant. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/core/status.h"
 #include "tests/check.h"
 
@@ -12,7 +6,6 @@ static void test_fail(void **state) {
     struct dl_err err = {.file = "old", .line = 3};
     char text[1600];
 
-    (void)state;
     assert_int_equal(dl_fail(&err, DL_ERR_BACKEND, "%s %d", "code", 7), DL_ERR_BACKEND);
     assert_int_equal(err.code, DL_ERR_BACKEND);
     assert_string_equal(err.file, ""); /* nothing is left of an older error */
@@ -26,7 +19,6 @@ static void test_fail_at(void **state) {
     struct dl_err err;
     char text[1600];
 
-    (void)state;
     assert_int_equal(dl_fail_at(&err, "d/x.json", 4, 22, "a.b", "expected %d", 1), DL_ERR_INPUT);
     dl_err_text(&err, "who", text, sizeof text);
     assert_string_equal(text, "d/x.json:4:22: error: a.b: expected 1");
@@ -43,7 +35,6 @@ static void test_fail_at(void **state) {
 static void test_arguments_may_be_the_record_itself(void **state) {
     struct dl_err err;
 
-    (void)state;
     dl_fail_at(&err, "file", 1, 2, "key", "first");
     dl_fail_at(&err, err.file, 3, 4, err.key, "%s, second", err.message);
     assert_string_equal(err.message, "first, second");
@@ -55,7 +46,6 @@ static void test_long_and_hostile_text(void **state) {
     struct dl_err err;
     char big[2000], text[1600];
 
-    (void)state;
     memset(big, 'x', sizeof big - 1);
     big[sizeof big - 1] = '\0';
     dl_fail_at(&err, big, 1, 1, big, "%s", big);
@@ -89,7 +79,6 @@ static void test_suggestions_by_definition(void **state) {
     uint64_t seed = 31;
     int near = 0, none = 0;
 
-    (void)state;
     for (int round = 0; round < 3000; round++) {
         char words[6][8];
         const char *names[6] = {words[1], words[2], words[3], words[4], words[5], NULL};

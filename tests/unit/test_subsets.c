@@ -1,12 +1,5 @@
 /* Which nodes of two kinds serve one job (F-HETEROGENEOUS-NODES): every choice once, each as it
  * is predicted alone, in the order of the objective; and why there is none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/energy.h"
 #include "model/search/placement.h"
 #include "tests/check.h"
@@ -56,7 +49,6 @@ static double value(const struct dl_subset *s, enum dl_placement_objective objec
 
 /* 3 x 2 - 1 = 5 choices of nodes, of which 2 have both kinds and are also balanced. */
 static void every_choice_in_order(void **state) {
-    (void)state;
     struct pair p;
     for (int objective = DL_PLACE_TIME; objective <= DL_PLACE_COST; objective++) {
         struct dl_subset *list;
@@ -105,7 +97,6 @@ static void every_choice_in_order(void **state) {
 
 /* Those that do not fit come last, whatever they cost. */
 static void what_does_not_fit_is_last(void **state) {
-    (void)state;
     struct pair p;
     struct dl_subset *list;
     struct dl_err err = {0};
@@ -122,7 +113,6 @@ static void what_does_not_fit_is_last(void **state) {
 
 /* 99 nodes of each are too many to try all: powers of two, and all of a kind. */
 static void many_nodes_by_powers_of_two(void **state) {
-    (void)state;
     struct pair p;
     struct dl_subset *list;
     struct dl_err err = {0};
@@ -143,7 +133,6 @@ static void many_nodes_by_powers_of_two(void **state) {
 
 /* 4096 choices are all tried, with or without any; one more are not. */
 static void most_choices(void **state) {
-    (void)state;
     for (int64_t slow = 1; slow <= 2; slow++) {
         struct pair p;
         struct dl_subset *list;
@@ -166,7 +155,6 @@ static void most_choices(void **state) {
 }
 
 static void no_price_no_power_no_plan(void **state) {
-    (void)state;
     struct pair p;
     struct dl_subset *list;
     struct dl_err err = {0};

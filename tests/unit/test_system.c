@@ -1,10 +1,4 @@
 /* Systems: nesting of links, checks across members, writing and reading back. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/machine/system.h"
 #include "tests/check.h"
 
@@ -25,7 +19,6 @@ static enum dl_code load(struct dl_arena *arena, const char *text, struct dl_sys
 }
 
 static void links_nest(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_system system;
     struct dl_err err = {0};
@@ -45,7 +38,6 @@ static void links_nest(void **state) {
 }
 
 static void reads_back_what_it_writes(void **state) {
-    (void)state;
     static const char text[] = HEAD
         "\"nodes\":2,\"devices_per_node\":3,"
         "\"host\":{\"cpu\":\"c\",\"cores\":28,\"memory_bytes\":1e11,\"sources\":{\"cores\":\"mem\"}"
@@ -87,7 +79,6 @@ static void reads_back_what_it_writes(void **state) {
 }
 
 static void profile_is_checked_in_place(void **state) {
-    (void)state;
     static const char text[] =
         "{\"format\":\"dlmodel-system\",\"version\":1,\"name\":\"x\",\"summary\":\"s\",\"nodes\":1,"
         "\"devices_per_node\":1,\"device_profile\":{\"name\":\"p\",\"summary\":\"s\",\"kind\":"

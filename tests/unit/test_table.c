@@ -1,10 +1,4 @@
 /* One table as text, CSV and JSON. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/core/csv.h"
 #include "model/core/table.h"
 #include "tests/check.h"
@@ -43,7 +37,6 @@ static void test_text(void **state) {
     struct dl_arena arena = {0};
     struct dl_table table;
 
-    (void)state;
     fill(&table, &arena);
     assert_string_equal(dl_table_text(&table), " nodes    iter  memory  limit           fits\n"
                                                "          [ms]   [GiB]\n"
@@ -59,7 +52,6 @@ static void test_csv(void **state) {
     struct dl_err err;
     char *text;
 
-    (void)state;
     fill(&table, &arena);
     text = dl_table_csv(&table);
     assert_string_equal(text,
@@ -87,7 +79,6 @@ static void separate(const char *plain, char *out) {
 
 static void test_all_digits(void **state) {
     struct dl_arena arena = {0};
-    (void)state;
     for (int digits = 0; digits <= 19; digits++) {
         const struct dl_column column[] = {{"a", "a", NULL, DL_COLUMN_NUMBER, 0, digits}};
         struct dl_table table;
@@ -138,7 +129,6 @@ static void test_json(void **state) {
     struct dl_json_writer w;
     struct dl_table table;
 
-    (void)state;
     fill(&table, &arena);
     dl_jw_init(&w, &arena, true);
     dl_jw_array(&w, NULL);
@@ -162,7 +152,6 @@ static void test_many_rows_and_odd_strings(void **state) {
     struct dl_table table;
     char *text;
 
-    (void)state;
     dl_table_init(&table, &arena, two, 2);
     assert_string_equal(dl_table_text(&table), " name  n\n");
     for (int i = 0; i < 1000; i++) {
@@ -194,7 +183,6 @@ static void test_widths(void **state) {
     struct dl_table table;
     union dl_cell *row;
 
-    (void)state;
     dl_table_init(&table, &arena, shown_columns, 5);
     row = dl_table_row(&table);
     row[0].integer = -12, row[1].integer = 3, row[2].string = "x\x7f\x1fy \x20",

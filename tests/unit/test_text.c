@@ -1,11 +1,5 @@
 /* The string builder: pieces end up in order, growth loses nothing, one failure spoils the whole.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "model/core/text.h"
 #include "tests/check.h"
 
@@ -13,7 +7,6 @@ static void test_pieces(void **state) {
     struct dl_arena arena = {0};
     struct dl_text text = {.arena = &arena};
 
-    (void)state;
     assert_string_equal(dl_text_string(&text), "");
     dl_text_add(&text, "");
     assert_string_equal(dl_text_string(&text), "");
@@ -31,7 +24,6 @@ static void test_growth(void **state) {
     struct dl_arena arena = {0};
     struct dl_text text = {.arena = &arena};
 
-    (void)state;
     for (int i = 0; i < LINES; i++) dl_text_printf(&text, "%06d\n", i);
     dl_text_printf(&text, "%70000d", 1); /* more than any capacity so far */
     assert_int_equal(text.length, 7 * LINES + 70000);

@@ -1,11 +1,5 @@
 /* Readers and writers of text against tests/golden/texts.txt, one case a line: KIND ARGUMENTS =>
  * what is read, or the error. \n, \t, \r, \\ and \xNN are escapes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "calibrate/run/cal_journal.h"
 #include "model/catalog/command.h"
 #include "model/core/csv.h"
@@ -478,10 +472,7 @@ static void one_case(void *user, const char *line, char *out) {
     fail_msg("unknown kind of case: %s", kind);
 }
 
-static void every_text(void **state) {
-    (void)state;
-    check_text_cases("texts.txt", one_case, NULL, NULL);
-}
+static void every_text(void **state) { check_text_cases("texts.txt", one_case, NULL, NULL); }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_text)};

@@ -1,13 +1,4 @@
 /* Model flop, MFU and HFU, and the length of a run, each worked by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/engine/throughput.h"
 #include "tests/check.h"
 #include "tests/fake_transformer.h"
@@ -32,7 +23,6 @@ static const double BODY = 2 * (12 * 128.0 * 128 + 65.0 * 128);
 
 /* F-MODEL-FLOP */
 static void model_flop_by_hand(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_prediction p = {.throughput_samples_per_s = 10, .iteration_s = 3.2};
     struct dl_plan plan = {
@@ -52,7 +42,6 @@ static void model_flop_by_hand(void **state) {
 
 /* F-MFU: 10 samples/s on 8 devices of 10 TFLOP/s. */
 static void rates_by_hand(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_prediction p = {.throughput_samples_per_s = 10, .iteration_s = 3.2};
     struct dl_plan plan = {
@@ -78,7 +67,6 @@ static void rates_by_hand(void **state) {
 
 /* F-HFU: all layers but the head again, or the scores of attention alone. */
 static void recomputation_counts_in_hfu(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_prediction p = {.throughput_samples_per_s = 10, .iteration_s = 3.2};
     struct dl_plan plan = {
@@ -96,7 +84,6 @@ static void recomputation_counts_in_hfu(void **state) {
 
 /* F-RUN-LENGTH: 64 tokens a sample, 32 samples an iteration of 3.2 s on 8 devices. */
 static void length_of_a_run(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_prediction p = {.throughput_samples_per_s = 10, .iteration_s = 3.2};
     struct dl_plan plan = {.nodes = 2, .devices_per_node = 4, .global_batch_samples = 32};

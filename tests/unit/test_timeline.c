@@ -1,11 +1,4 @@
 /* The timeline against iterations worked by hand, with kernels and messages of round durations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/timeline.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -87,7 +80,6 @@ static void run(struct bench *b, struct dl_timeline *t) {
 }
 
 static void without_exchange(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -103,7 +95,6 @@ static void without_exchange(void **state) {
 /* Messages of 3 s: the first runs 7..10, the second 10..13 (ready at 9, lane free at 10);
  * update 13..14. */
 static void update_waits_for_all(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -119,7 +110,6 @@ static void update_waits_for_all(void **state) {
 /* Messages of 1 s: the first is hidden (7..8), the second is exposed (9..10): 11 s. A prologue of
  * 0.5 s adds to it. */
 static void hidden_but_for_the_last(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -136,7 +126,6 @@ static void hidden_but_for_the_last(void **state) {
 /* The host, far ahead, issues the exchange of layer 1's gradient before layer 0's backward pass,
  * which can begin at 7. 3 s of it are hidden; 8 s are not: the pass begins at 8 and ends at 10. */
 static void exchanges_take_host_time(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -154,7 +143,6 @@ static void exchanges_take_host_time(void **state) {
  * lane (9 + update 1) begins the next forward: nothing exposed, period 10. With 3 s: layer 1's is
  * back at 10, layer 0's at 13, so that the next forward begins at 13: period 13. */
 static void next_forward_hides_communication(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -171,7 +159,6 @@ static void next_forward_hides_communication(void **state) {
 /* Messages of 20 s: the lane is busy 40 s an iteration and sets the period: gradients of the next
  * iteration queue behind. */
 static void a_full_lane_sets_the_pace(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -188,7 +175,6 @@ static void a_full_lane_sets_the_pace(void **state) {
  * 3-4, 6-8, 9-13, 13-15 (issued at 12), 15-16 (issued at 15): period 16, of which 6 s the device
  * idles (3 + 2 + 1). */
 static void a_slow_host_leaves_gaps(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -203,7 +189,6 @@ static void a_slow_host_leaves_gaps(void **state) {
 /* The same, but the host reads the gradients, complete at 15 s, before it issues the update:
  * 18-19. */
 static void the_host_reads_the_gradients_first(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -221,7 +206,6 @@ static void the_host_reads_the_gradients_first(void **state) {
  * issuing takes until 1.8; before the fourth (2400) the second (1200), at 3.6. Where the device is
  * no GPU nothing waits: 2.4. */
 static void a_full_queue_holds_the_host(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -243,7 +227,6 @@ static void a_full_queue_holds_the_host(void **state) {
  * takes 10 % longer then: 0.2 s more on the device, hidden behind the messages, so that the update
  * still begins at 13. */
 static void compute_is_slower_during_messages(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);
@@ -261,7 +244,6 @@ static void compute_is_slower_during_messages(void **state) {
 /* F-CYCLE-PHASE: 12 s without the wait, in two of five phases 5 s more; the lanes are those of the
  * middle phase, without it. */
 static void a_mean_over_phases(void **state) {
-    (void)state;
     struct bench b;
     struct dl_timeline t;
     make(&b);

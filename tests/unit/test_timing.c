@@ -1,12 +1,6 @@
 /* The skeleton of the probes, with a probe whose times are made up: when it stops, what it reports,
  * how it fails. The probes are programs of their own and no part of the library, so their common
  * source is included here. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 
 #include "calibrate/probes/common/probe_common.c"
@@ -80,13 +74,11 @@ static struct series measured(double call_s, double noise, double share_s) {
 }
 
 static int fresh(void **state) {
-    (void)state;
     memset(&fake, 0, sizeof fake);
     return 0;
 }
 
 static void steady_times_stop_at_the_first_check(void **state) {
-    (void)state;
     struct series s = measured(2e-3, 0.0, 10.0);
     assert_int_equal(s.count, FIRST_CHECK);
     check_close(s.median, 2e-3, 1e-12);
@@ -96,7 +88,6 @@ static void steady_times_stop_at_the_first_check(void **state) {
 }
 
 static void short_calls_are_grouped_into_blocks(void **state) {
-    (void)state;
     struct series s = measured(1e-7, 0.0, 10.0);
     /* A block of 1 ms of calls of 0.1 us: 10000, and no more than a fifth longer. */
     assert_in_range(fake.longest, 10000, 12001);
@@ -104,7 +95,6 @@ static void short_calls_are_grouped_into_blocks(void **state) {
 }
 
 static void noise_takes_more_blocks_until_the_interval_is_tight(void **state) {
-    (void)state;
     struct series quiet = measured(1.5e-3, 0.01, 100.0), noisy = measured(1.5e-3, 0.2, 100.0);
     assert_true(noisy.count > 4 * quiet.count);
     assert_true(noisy.high - noisy.low <= 2 * TIGHT_FRAC * noisy.median);
@@ -114,7 +104,6 @@ static void noise_takes_more_blocks_until_the_interval_is_tight(void **state) {
 }
 
 static void the_share_ends_a_sample_that_does_not_settle(void **state) {
-    (void)state;
     struct series s = measured(10e-3, 0.5, 0.2);
     assert_true(s.high - s.low > 2 * TIGHT_FRAC * s.median);
     assert_in_range(s.count, 10, 40); /* about 20 blocks of 10 ms */
@@ -127,7 +116,6 @@ static void the_share_ends_a_sample_that_does_not_settle(void **state) {
 
 /* One block in eight is 10 ms late: the median stays, the late blocks are reported. */
 static void stalls_are_outliers_and_do_not_move_the_median(void **state) {
-    (void)state;
     fake.stall_every = 8;
     fake.stall_s = 10e-3;
     struct series s = measured(1.5e-3, 0.05, 100.0);
@@ -138,7 +126,6 @@ static void stalls_are_outliers_and_do_not_move_the_median(void **state) {
 
 /* Three of four blocks wait 8 ms for another process: only every fourth counts. */
 static void preempted_blocks_do_not_count(void **state) {
-    (void)state;
     fake.steal_every = 4;
     fake.steal_s = 8e-3;
     struct series s = measured(2e-3, 0.0, 1.0);
@@ -149,7 +136,6 @@ static void preempted_blocks_do_not_count(void **state) {
 
 /* All blocks are preempted: the fastest quarter counts, within PATIENCE shares of time. */
 static void without_clean_blocks_the_fastest_count(void **state) {
-    (void)state;
     fake.steal_every = 1000000;
     fake.steal_s = 8e-3;
     fake.stall_every = 2;
@@ -200,7 +186,6 @@ static char *run_points(int *status, struct dl_arena *arena) {
 
 /* What a probe prints is what the journal reads. */
 static void a_sample_is_one_line_that_the_journal_takes(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     int status = -1, lines = 0;
@@ -227,7 +212,6 @@ static void a_sample_is_one_line_that_the_journal_takes(void **state) {
 }
 
 static void a_machine_that_refuses_skips_the_point(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     int status = -1;
     fake.open_code = DL_ERR_SYSTEM;
@@ -240,7 +224,6 @@ static void a_machine_that_refuses_skips_the_point(void **state) {
 }
 
 static void a_wrong_result_or_a_failed_call_gives_no_sample(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     int status = -1;
     fake.call_s = 2e-3;
@@ -262,7 +245,6 @@ static void a_wrong_result_or_a_failed_call_gives_no_sample(void **state) {
 }
 
 static void numbers_of_a_shape(void **state) {
-    (void)state;
     const struct dl_point point = {.shape = "m=64 n=-3 km=7 k=12"};
     assert_int_equal(dl_point_number(&point, "m", -1), 64);
     assert_int_equal(dl_point_number(&point, "n", -1), -3);
@@ -272,7 +254,6 @@ static void numbers_of_a_shape(void **state) {
 }
 
 static void random_data_are_the_same_each_time_and_spread(void **state) {
-    (void)state;
     static float a[10000], b[10000];
     double sum = 0.0, squares = 0.0;
     dl_fill_random(a, 10000, 3);

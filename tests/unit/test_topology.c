@@ -1,12 +1,4 @@
 /* Rings on link graphs. The cube mesh is DGX-1's with V100: each device has six NVLinks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/network/collective.h"
 #include "model/machine/topology.h"
 #include "tests/check.h"
@@ -43,7 +35,6 @@ static struct dl_system cube_mesh_system(void) {
  * alone. 6: the one link 4-5 is in every cycle. 7: devices 4 and 6 have four links each. 8: six
  * links each, three cycles. */
 static void rings_of_the_cube_mesh(void **state) {
-    (void)state;
     static const int rings[9] = {0, 0, 1, 2, 4, 0, 2, 4, 6};
     struct dl_system system = cube_mesh_system();
     for (int n = 2; n <= 8; n++) {
@@ -57,7 +48,6 @@ static void rings_of_the_cube_mesh(void **state) {
 
 /* Links to devices that are not counted add no ring: the six of eight devices stay. */
 static void links_outside(void **state) {
-    (void)state;
     struct dl_edge edges[20];
     memcpy(edges, cube_mesh, sizeof cube_mesh);
     edges[16] = (struct dl_edge){DL_LINK_DEVICES, 0, 9, "nvlink2"};
@@ -71,7 +61,6 @@ static void links_outside(void **state) {
 /* Full mesh of 4 with double links (C4140): six links each, three cycles. A path: connected, no
  * ring. */
 static void other_graphs(void **state) {
-    (void)state;
     struct dl_edge mesh[6], path[] = {{0, 1, 2, ""}, {1, 2, 2, ""}};
     int count = 0;
     for (int i = 0; i < 4; i++)
@@ -86,7 +75,6 @@ static void other_graphs(void **state) {
 /* Measured with 1 GiB over 2 to 8 V100 (vTrain tables): 22.55 45.14 85.36 37.17 45.74 87.01 134.5
  * GB/s on the bus. The graph alone gives them: not monotonic, with 5 devices below 4. */
 static void bus_bandwidth_is_not_monotonic(void **state) {
-    (void)state;
     static const double measured[9] = {0, 0, 22.55, 45.14, 85.36, 37.17, 45.74, 87.01, 134.5};
     struct dl_system system = cube_mesh_system();
     for (int n = 2; n <= 8; n++) {
@@ -106,7 +94,6 @@ static void bus_bandwidth_is_not_monotonic(void **state) {
  * two of them by MPI on device memory has the pair's two links, 40 GB/s: 100 MB in 2.5 ms and a
  * latency. NCCL held to two rings takes 1.5 x 120 MB / 40 GB/s = 4.5 ms, with all six 1.5. */
 static void pairs_and_fewer_rings(void **state) {
-    (void)state;
     struct dl_edge mesh[6];
     int count = 0;
     for (int i = 0; i < 4; i++)
@@ -146,7 +133,6 @@ static void pairs_and_fewer_rings(void **state) {
 
 /* One device, none, or more than a node holds have no ring, whatever links there are. */
 static void rings_of_no_group(void **state) {
-    (void)state;
     const struct dl_edge edges[] = {{.from = 0, .to = 1, .links = 2},
                                     {.from = 0, .to = 0, .links = 4}};
     assert_int_equal(dl_topology_rings(edges, 2, 2), 2);
@@ -261,7 +247,6 @@ static int worst_group(const struct dl_edge *edges, int count, int devices, int 
 }
 
 static void random_graphs(void **state) {
-    (void)state;
     uint64_t seed = 8;
     int chains = 0, aparts = 0, several = 0;
     for (int round = 0; round < 400; round++) {

@@ -1,14 +1,5 @@
 /* Transformers split over ranks: activations against Korthikanti et al. (docs/theory.md),
  * states of ZeRO, volumes, pipeline schedules, groups; each worked by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/framework/host_dispatch.h"
 #include "model/engine/strategies/strategy.h"
 #include "tests/fake_transformer.h"
@@ -27,7 +18,6 @@ static struct dl_transformer_split split(int64_t tp, int64_t sp, int64_t pp, int
 }
 
 static void finds_the_stack(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     check_close(g.tf.stack, 4, 0);
@@ -49,7 +39,6 @@ static void finds_the_stack(void **state) {
 /* F-TRANSFORMER-SPLIT, F-TRANSFORMER-ACTIVATIONS: s b h (34 + 5 a s/h), (10 + 24/t + 5 a s/(h t)),
  * (34 + 5 a s/h)/t, 34/t; the norms' statistics (8 bytes a token, twice) besides. a s/h = 8. */
 static void activations_of_a_layer(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct {
@@ -85,7 +74,6 @@ static void activations_of_a_layer(void **state) {
 /* F-TRANSFORMER-STATES: 16 P; 4 P + 12 P/N; 2 P + 14 P/N; 16 P/N. N = 8. Stage 3 gathers the
  * weights of two layers into a buffer. */
 static void states_of_zero(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     const struct dl_transformer_split s = split(1, 1, 1, 8);
@@ -108,7 +96,6 @@ static void states_of_zero(void **state) {
 /* F-TRANSFORMER-DATA, F-TRANSFORMER-SHARD: bytes sent in one iteration of one micro-batch, of S = 2
  * P: 2 S, 2 S, 2 S, 3 S, times (N - 1)/N. */
 static void volumes_of_zero(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     const struct dl_transformer_split s = split(1, 1, 1, 8);
@@ -132,7 +119,6 @@ static void volumes_of_zero(void **state) {
  * a rank sends 3/4 S for each scatter and gather, and 2 x 1/2 x S/4 to its fellow on the other
  * node. Within the node they are faster than among all 8. */
 static void hybrid_sharding(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct dl_transformer_split s = split(1, 1, 1, 8);
@@ -174,7 +160,6 @@ static void hybrid_sharding(void **state) {
  * parallelism sends the same. Context parallelism (F-TRANSFORMER-CONTEXT) halves what each of them
  * moves. */
 static void volumes_of_tensor(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct dl_err err = {0};
@@ -201,7 +186,6 @@ static void volumes_of_tensor(void **state) {
 
 /* F-TRANSFORMER-GROUPS: 2 tensor, 2 sequence, 3 data, 4 pipeline ranks. */
 static void groups_of_ranks(void **state) {
-    (void)state;
     struct dl_transformer_split s = split(2, 2, 4, 3);
     struct dl_transformer_group data = dl_transformer_group_of(&s, DL_AXIS_DP),
                                 pipe = dl_transformer_group_of(&s, DL_AXIS_PP);
@@ -226,7 +210,6 @@ static void groups_of_ranks(void **state) {
  * to the first stage: 19. GPipe: 8 + 2 each way. Asynchronous: two for each micro-batch.
  * F-TRANSFORMER-IN-FLIGHT, F-TRANSFORMER-MEMORY: 4, 8, 4 (1 + 3/8) = 5.5 micro-batches. */
 static void schedules(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -271,7 +254,6 @@ static void schedules(void **state) {
 /* What overlap leaves of 10 s of reduction in 5 buckets behind backward of 6 s: the first is ready
  * after 1.2 s, the lane is busy from then on, 5.2 s longer. F-TRANSFORMER-SHARD */
 static void overlap_leaves(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     g.f.framework.sync.overlaps_backward = true;
@@ -297,7 +279,6 @@ static void overlap_leaves(void **state) {
 /* One layer on one rank is what its kinds' kernels take: F-TRANSFORMER-LAYER equals the layers'
  * costs of data parallelism. */
 static void one_rank_is_data(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct dl_err err = {0};
@@ -332,7 +313,6 @@ static void one_rank_is_data(void **state) {
 /* F-TRANSFORMER-HIDE: a host that needs as long as the device makes the pass 2^(1/8) = 1.0905 times
  * as long; a host of half that, 1.0005 times. */
 static void host_and_device(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct dl_err err = {0};
@@ -355,7 +335,6 @@ static void host_and_device(void **state) {
 /* F-PACED: what a host a millionth slower and faster changes, over that change: of one that hides,
  * one as long as the device, and one that is three times as long. */
 static void the_hosts_pace(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct dl_err err = {0};
@@ -388,7 +367,6 @@ static void the_hosts_pace(void **state) {
 /* F-HOST-BLOCKING: the device has worked for T when the host, which takes T or T/2 for its calls,
  * has waited for every kernel: 2 T and 1.5 T, forward and backward. */
 static void blocked_host(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct dl_err err = {0};
@@ -420,7 +398,6 @@ static void blocked_host(void **state) {
  * the body has 2 calls forward (3 s each on this processor) and 5 nodes backward; a recomputed
  * layer has 8 operations more, each dropout 4, each parameter tensor one. */
 static void counted_host(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     struct dl_err err = {0};
@@ -464,7 +441,6 @@ static void counted_host(void **state) {
 
 /* What cannot be says why and what is nearest. */
 static void impossible(void **state) {
-    (void)state;
     struct gpt g;
     make(&g);
     const struct {

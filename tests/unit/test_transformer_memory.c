@@ -1,12 +1,5 @@
 /* Memory of a transformer's rank, worked by hand: F-MEM-STATES, F-TRANSFORMER-STATES,
  * F-TRANSFORMER-MEMORY, F-TRANSFORMER-RECOMPUTE. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/memory.h"
 #include "tests/fake_transformer.h"
 
@@ -24,7 +17,6 @@ static void make_of(struct gpt *g, const char *vocab, const char *tied) {
 
 /* An fp32 master beside the 16-bit copy, unless the plan has none; fp16 alone never has one. */
 static void master_weights(void **state) {
-    (void)state;
     static const enum dl_precision narrow[] = {DL_BF16, DL_FP8, DL_MXFP8, DL_NVFP4};
     for (int i = 0; i < 4; i++) {
         check_close(dl_memory_weight_bytes(narrow[i], DL_MASTERS_FP32), 6, 0);
@@ -48,7 +40,6 @@ static void map(struct gpt *g, const struct dl_transformer_split *s, int shard,
  * layer's weights (12 h^2 + 13 h) and the head's (vocabulary x h, and the last norm). With shards
  * in fp32 that are cast when gathered: 4 + 4 + 8. Without masters: 2 + 2 + 8. */
 static void shards_in_fp32(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_transformer_mapping at;
     make_of(&g, "51200", "0");
@@ -80,7 +71,6 @@ static void shards_in_fp32(void **state) {
 /* What is gathered in 8 bits: weights with one scale a tensor, where the framework casts shards;
  * those with scales of blocks are cast after, and are gathered in 16 bits. */
 static void gathered_in_8_bits(void **state) {
-    (void)state;
     static const struct {
         enum dl_precision precision;
         double width;
@@ -100,7 +90,6 @@ static void gathered_in_8_bits(void **state) {
 
 /* Stage 3 in a pipeline, where a framework gathers once an iteration, is stage 1. */
 static void no_reshard_with_pipeline(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_transformer_mapping first, third;
     make_of(&g, "51200", "0");
@@ -125,7 +114,6 @@ static void no_reshard_with_pipeline(void **state) {
  * + h + 4 h + h = 9 h, 9 s h bytes), and all of attention: its output and 4 bytes for each query
  * and head. */
 static void kept_by_operations(void **state) {
-    (void)state;
     struct gpt g;
     struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
@@ -144,7 +132,6 @@ static void kept_by_operations(void **state) {
 
 /* Bytes for each logit at the peak: eager 4 + 4 + 4 + 2, in one kernel 4. */
 static void eager_loss(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "51200", "1");
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
@@ -188,7 +175,6 @@ static double peak_of(const char *vocab, double *layer, double *head) {
 
 /* The logits are gone when the last layer is computed again: the larger of the two counts. */
 static void peak_of_recomputation(void **state) {
-    (void)state;
     double layer, head;
     const double large = peak_of("51200", &layer, &head);
     assert_true(head > layer);

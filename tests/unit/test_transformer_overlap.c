@@ -1,14 +1,5 @@
 /* What hides communication of transformers, uneven stages, and what recomputation and 8-bit
  * training add; each worked by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
@@ -34,7 +25,6 @@ static void set_pass(struct dl_transformer_pass *pass, double seconds) {
  * reductions hide, the last reduction and the root's show, 2.25 s. With backward of 1 s a layer the
  * lane never waits: 3 x 1 + 4 x 2 + 0.25 - 4 = 7.25. */
 static void layers_are_gathered_ahead(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -80,7 +70,6 @@ static void layers_are_gathered_ahead(void **state) {
  * 7, comes after the reduction of 7 to 9 and ends at 12, 1 s late; its reduction takes 16 to 18,
  * the root's ends at 18.5, kernels at 17: waits of 1 + 1.5. */
 static void prefetch_hides_part(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -123,7 +112,6 @@ static void prefetch_hides_part(void **state) {
  * buckets: 3 to 7 and 7 to 11, 5 s after 6 s of backward, in each of 3 micro-batches. Parameters of
  * 5 s after the update, or in two buckets: 2.5 s before the first layer, 0.5 s before the other. */
 static void two_buckets(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -155,7 +143,6 @@ static void two_buckets(void **state) {
  * equal stages 5 x 15 s, of which a stage works 48, waits 12 for its messages and 15 for the other.
  */
 static void sharded_pipeline(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -189,7 +176,6 @@ static void sharded_pipeline(void **state) {
  * between the parts: buckets from 1.2, 3.2, 12.6, 14.6 and 16.6 s, 3.6 s after 15 s; parameters
  * show 1 + 0.4 + 0.4, the last two come behind the passes of others. */
 static void distributed_optimizer(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -228,7 +214,6 @@ static void distributed_optimizer(void **state) {
  * 2 s after the second forward pass, never waits again and ends at 54; two backward passes of 4 s
  * follow: 62. */
 static void uneven_stages(void **state) {
-    (void)state;
     const struct {
         double layers, stages, first, last;
     } cases[] = {{126, 16, 7, 7}, {70, 12, 5, 5}, {7, 2, 4, 3}, {8, 4, 2, 2}, {7, 4, 2, 1}};
@@ -265,7 +250,6 @@ static void uneven_stages(void **state) {
  * on 2 stages, so 2 of the body and 5; on 4 stages they fill the first, the others take 3 + 2 + 2.
  * With 11, 3 + 4 + 4 + 3 on 4 stages, so none of the body on the first. */
 static void leading_layers_count(void **state) {
-    (void)state;
     const struct {
         const char *body;
         int64_t stages;
@@ -292,7 +276,6 @@ static void leading_layers_count(void **state) {
  * part's (3 + 6)/4 s: the links work without a pause, 186 s. By a simulation of every pass written
  * apart (test_oracle_pipeline has one). */
 static void messages_between_parts(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -322,7 +305,6 @@ static void messages_between_parts(void **state) {
 /* F-HOST-BLOCKING: what the three tests above hide shows in full. Stage 3: forward the root and 4
  * layers, 0.5 + 4 x 1, backward 3 x 1 + 4 x 2 + 0.25; stage 1: 10 + 5; messages: 29 x 0.1. */
 static void nothing_hides_behind_a_blocked_host(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -370,7 +352,6 @@ static void nothing_hides_behind_a_blocked_host(void **state) {
  * scatter 5 s, of which 3/4 x 4 = 3 hide; gather 0. F-TRANSFORMER-CONTENTION: 8 channels of 80
  * units take a tenth of what hides: (2 + 2) / 10 backward. */
 static void tensor_collectives_hide(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     const struct dl_transformer_split s = {.tp = 4, .sequence_parallel = true, .sp = 1, .ep = 1};
@@ -431,7 +412,6 @@ static struct dl_transformer_pass forward_of(const struct gpt *g, const char *ki
  * share, 3 x s^2/32 without a mask), within what the diagonal has more. The ring: 3 messages of 2 s
  * behind 8/4 = 2 s forward, 6 behind 12/8 = 1.5 s backward: 0 and 6 x 0.5 s. */
 static void context_shares(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     g.f.plan.attention = DL_ATTENTION_FLASH;
@@ -459,7 +439,6 @@ static void context_shares(void **state) {
 /* F-TRANSFORMER-RECOMPUTE: operations: all but attention and half of the linear layers; blocks: a
  * third of the forward pass. */
 static void selective_recomputation(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     struct dl_err err = {0};
@@ -497,7 +476,6 @@ static double repeated_frac(struct gpt *g, const struct dl_transformer_split *on
 /* PyTorch's list of results that are kept names FlashAttention's, not cuDNN's, which PyTorch
  * chooses on Blackwell: all of the layer but half of its linear layers is repeated. */
 static void attention_by_cudnn_is_repeated(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
@@ -519,7 +497,6 @@ static void attention_by_cudnn_is_repeated(void **state) {
 /* A compiler that the framework has makes one kernel of what eager PyTorch runs as many; another
  * one is not there. */
 static void compiled_operations(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
@@ -546,7 +523,6 @@ static void compiled_operations(void **state) {
  * h, h, h, 4h of which norms write two; weights 12 h^2. Each value is read in 2 bytes and written
  * twice in 1. */
 static void casts_of_a_layer(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
@@ -570,7 +546,6 @@ static void casts_of_a_layer(void **state) {
 /* F-KERNEL-LOAD: linear layers take load_scale times as long, FlashAttention-2 flash2_scale times.
  */
 static void loaded_device(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
@@ -596,7 +571,6 @@ static void loaded_device(void **state) {
  * embedding of queries and keys 20 bytes, gate times value of f = 4096 5 passes of 2 bytes; fused
  * 4, 4 and 6 bytes, and 4 bytes a token and norm for the statistics. */
 static void eager_operations(void **state) {
-    (void)state;
     static struct dl_override overrides[] = {
         {.key = "layers", .value = "4"},    {.key = "seq", .value = "512"},
         {.key = "hidden", .value = "1024"}, {.key = "heads", .value = "16"},
@@ -649,7 +623,6 @@ static double norm_bytes(const struct dl_layer *norm, const struct dl_kernel_fac
  * forward, 2 + 4 + 4 + 4 + 2 and 2 + 4 backward; recomputed, backward has the forward kernels too,
  * with full recomputation once as everything else. */
 static void fp32_norm_input(void **state) {
-    (void)state;
     static struct dl_override overrides[] = {
         {.key = "layers", .value = "4"},    {.key = "seq", .value = "512"},
         {.key = "hidden", .value = "1024"}, {.key = "heads", .value = "16"},
@@ -688,7 +661,6 @@ static void fp32_norm_input(void **state) {
  * (Korthikanti et al. without 5 a s^2), the norms' statistics (16 s) and 4 bytes for each of a
  * heads and query. */
 static void flash_keeps_no_scores(void **state) {
-    (void)state;
     struct gpt g;
     make_of(&g, "4");
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);

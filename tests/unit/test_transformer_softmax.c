@@ -1,13 +1,4 @@
 /* Softmax that a fused kernel does not take, and how device and host hide each other; by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/workload/layer.h"
 #include "model/engine/transformer/transformer.h"
 #include "tests/check.h"
@@ -25,7 +16,6 @@ static struct dl_layer two_heads(void) {
  * are 4 and none. n = 2 x 512 x 512 scores; forward reads and writes 8 n more, backward reads 9 n.
  */
 static void fused_when_matrices_divide(void **state) {
-    (void)state;
     const struct dl_framework framework = {
         .kernels = {.softmax_matrices = 4, .softmax_keys = 2048}};
     struct dl_layer layer = two_heads();

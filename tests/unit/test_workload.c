@@ -1,12 +1,5 @@
 /* The workload file format: blocks, repeats, parameters, extends, overrides; what each fault says
  * are cases of tests/golden/texts.txt. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/workload/workload_expr.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
@@ -21,7 +14,6 @@ static enum dl_code find(void *context, const char *name, double *out, struct dl
 }
 
 static void deep_expressions_end(void **state) {
-    (void)state;
     char text[4001];
     double value;
     struct dl_err err;
@@ -46,7 +38,6 @@ static const char *const blocks_text =
           "{'kind':'global_pool'},{'kind':'flatten'},{'kind':'dense','out':10,'bias':true}]}";
 
 static void blocks_repeat(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_err err;
@@ -70,7 +61,6 @@ static void blocks_repeat(void **state) {
 }
 
 static void overrides_set_parameters(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_err err;
@@ -91,7 +81,6 @@ static void overrides_set_parameters(void **state) {
 }
 
 static void input_sizes(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_override size[] = {{"input", "256x320", false}};
@@ -127,7 +116,6 @@ static enum dl_code load_chain(const char *const *texts, int count, struct dl_ar
 }
 
 static void extending(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_err err = {0};
@@ -157,7 +145,6 @@ static void extending(void **state) {
 }
 
 static void long_chain_ends(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_err err = {0};
@@ -176,7 +163,6 @@ static void long_chain_ends(void **state) {
 }
 
 static void block_replaced_by_nearer_file(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_err err = {0};

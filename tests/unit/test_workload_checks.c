@@ -1,12 +1,5 @@
 /* Every workload of data/ against published parameters, multiply-adds, gradient buckets and saved
  * activations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/core/csv.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
@@ -91,7 +84,6 @@ static void load_set(const char *name, const char *set, struct dl_arena *arena,
 }
 
 static void every_row_of_model_checks(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_csv csv;
@@ -132,7 +124,6 @@ static void every_row_of_model_checks(void **state) {
 /* Relatives of the contract's networks, each a few parameters of one file: torchvision's
  * num_params, and multiply-adds of its documentation to the two decimals printed there. */
 static void relatives(void **state) {
-    (void)state;
     static const struct {
         const char *name;
         double parameters, gmacs;
@@ -161,7 +152,6 @@ static void relatives(void **state) {
 
 /* With the auxiliary classifiers: notes of model_checks.csv. */
 static void auxiliary_classifiers(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     load_set("inception_v3", "aux=1", &arena, &w);
@@ -220,7 +210,6 @@ static const struct {
 };
 
 static void gradient_buckets_of_pytorch(void **state) {
-    (void)state;
     for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
         struct dl_arena arena = {0};
         struct dl_workload w;
@@ -248,7 +237,6 @@ static void gradient_buckets_of_pytorch(void **state) {
 
 /* ResNet-50 has 53 batch norms: 159 buffers, 53 173 elements with the counters (PyTorch). */
 static void buffers_of_resnet50(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     load_set("resnet50", NULL, &arena, &w);
@@ -258,7 +246,6 @@ static void buffers_of_resnet50(void **state) {
 
 /* Korthikanti et al. 2205.05198, table 2: a layer keeps s*b*h*(34 + 5*a*s/h) bytes at 16 bit. */
 static void transformer_layer_keeps_what_the_paper_says(void **state) {
-    (void)state;
     static const char *const sets[] = {"layers=6,hidden=1024,heads=16,seq=1024",
                                        "layers=6,hidden=4096,heads=32,seq=2048",
                                        "layers=6,hidden=768,heads=12,seq=128"};
@@ -285,7 +272,6 @@ static void transformer_layer_keeps_what_the_paper_says(void **state) {
 /* Selective recomputation drops the 5*a*s^2 part, and flash attention never has it: 34*s*h remains.
  */
 static void recomputing_attention_leaves_34_sh(void **state) {
-    (void)state;
     for (int flash = 0; flash < 2; flash++) {
         struct dl_arena arena = {0};
         struct dl_workload w;
@@ -304,7 +290,6 @@ static void recomputing_attention_leaves_34_sh(void **state) {
 }
 
 static void gpt_says_its_sizes(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     load_set("gpt", "layers=16,hidden=2048,seq=512", &arena, &w);
@@ -322,7 +307,6 @@ static void gpt_says_its_sizes(void **state) {
 /* Forward flop of the kernels are twice the multiply-adds, and each backward pass repeats them but
  * for first layers. */
 static void kernels_do_the_work_of_the_counts(void **state) {
-    (void)state;
     static const char *const names[] = {
         "alexnet", "resnet50",      "inception_v3", "mobilenet_v2", "efficientnet_b0",
         "unet",    "cosmoflow_256", "bert_base",    "gpt2",         "transformer_big",

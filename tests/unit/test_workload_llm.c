@@ -1,12 +1,5 @@
 /* gpt: with all its keys, the named language models against published parameter counts, and the
  * multiply-adds that model flop count. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
@@ -43,7 +36,6 @@ static void load(const char *keys, struct dl_arena *arena, struct dl_workload *o
 /* Parameters as published (data/SOURCES.md); active ones by hand from the same sizes: all but the
  * experts that a token does not go to. */
 static void published_parameters(void **state) {
-    (void)state;
     static const struct {
         const char *name;
         double parameters, active, seq;
@@ -86,7 +78,6 @@ static void published_parameters(void **state) {
 /* Every kind of layer that the keys choose, by its parameters: l = 3, h = 64, 4 heads of 16, 2 for
  * keys, f = 96, V = 100, 32 tokens. */
 static void keys_change_what_they_say(void **state) {
-    (void)state;
     const double h = 64, f = 96, embedding = 100 * h, qkv = h * 128, proj = h * h;
     const double plain = embedding + 3 * (qkv + proj + 2 * h * f) + h * 7;
     static const char base[] =
@@ -139,7 +130,6 @@ static void keys_change_what_they_say(void **state) {
 }
 
 static void defaults(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     load("layers=1,hidden=4096,mlp=swiglu,norm=rmsnorm,pos=rope", &arena, &w);
@@ -158,7 +148,6 @@ static void defaults(void **state) {
 
 /* Layers that see a window: all but every second one. */
 static void windows(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     load("layers=4,hidden=64,seq=32,vocab=10,window=8,full_every=2", &arena, &w);
@@ -174,7 +163,6 @@ static void windows(void **state) {
  * embedding and the 65 norms) and token, and 12 x 32 layers x 4096 channels x 4096.5 keys a
  * token. */
 static void model_flop(void **state) {
-    (void)state;
     struct dl_arena arena = {0};
     struct dl_workload w;
     load_name("llama3_8b", NULL, 0, &arena, &w);
@@ -189,7 +177,6 @@ static void model_flop(void **state) {
 }
 
 static void wrong_values(void **state) {
-    (void)state;
     static const struct {
         const char *keys, *message;
     } cases[] = {
@@ -225,7 +212,6 @@ static void wrong_values(void **state) {
 
 /* Words belong to parameters that exist, and are no parameters themselves. */
 static void choices_of_a_file(void **state) {
-    (void)state;
     static const struct {
         const char *choices, *key, *message;
     } cases[] = {
@@ -255,7 +241,6 @@ static void choices_of_a_file(void **state) {
 /* A value outside of a limit is at fault, where it stands; a limit of no parameter is, or one whose
  * expression is none. */
 static void limits_of_a_file(void **state) {
-    (void)state;
     static const struct {
         const char *limits, *key, *message;
     } cases[] = {

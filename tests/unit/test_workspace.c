@@ -1,11 +1,4 @@
 /* Scratch memory and rounding, worked by hand. F-MEM-WORKSPACE, F-MEM-ROUNDING. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "model/engine/memory.h"
 #include "model/framework/workspace.h"
 #include "tests/check.h"
@@ -36,7 +29,6 @@ static void make_conv(struct dl_fake *f, struct dl_layer *layer) {
 /* 56 / 4 = 14: 196 tiles an image, 32 images: 6272 tiles. 4 x 36 x (6272 x 64 + 6272 x 64 + 64 x
  * 64) = 116195328 bytes. */
 static void winograd(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
@@ -52,7 +44,6 @@ static void winograd(void **state) {
 /* Matrix units: copies of both activations and of the weights in their layout, 2 x (2 x 32 x 200704
  * + 36864) bytes. */
 static void matrix_units(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
@@ -72,7 +63,6 @@ static int allocator(const char *name) {
 /* A framework file that names no allocator has that of the framework whose kernels it runs; without
  * either none is known. */
 static void a_framework_of_ones_own(void **state) {
-    (void)state;
     struct dl_framework own = {.memory = {.allocator = -1}};
     struct dl_framework from = {.memory = {.allocator = allocator("pytorch")}};
     assert_null(dl_memory_manager_of(&own));
@@ -92,7 +82,6 @@ static void a_framework_of_ones_own(void **state) {
 /* Caffe's 8 MiB rule out Winograd's 111 MiB; TensorFlow's 4 GiB do not, PyTorch keeps 8320 KiB for
  * products besides. */
 static void limits(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
@@ -121,7 +110,6 @@ static void limits(void **state) {
 /* 32 x 200704 x 4 = 25690112 B = 24.5 MiB: PyTorch takes 26 MiB, TensorFlow (multiples of 256) adds
  * nothing. One image of 802816 B is a multiple of 512; 3 bytes of masks more make it 803328. */
 static void rounding(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);
@@ -141,7 +129,6 @@ static void rounding(void **state) {
 
 /* Steps in workspace and rounding: the largest batch fits, one more does not. */
 static void largest_batch_with_steps(void **state) {
-    (void)state;
     struct dl_fake f;
     struct dl_layer layer;
     make_conv(&f, &layer);

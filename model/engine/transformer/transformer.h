@@ -374,6 +374,12 @@ struct dl_transformer_choice {
     enum dl_recompute recompute;
 };
 
+/* F-OFFLOAD: whether the node's host memory holds what the plan moves there; unknown: it does. */
+bool dl_transformer_fits_host(const struct dl_transformer *tf,
+                              const struct dl_transformer_mapping *mapping,
+                              const struct dl_transformer_micro_batch *micro_batch,
+                              const struct dl_transformer_choice *choice);
+
 /* A rank's share of these elements. */
 double dl_transformer_rank_elements(const struct dl_transformer_elements *all,
                                     const struct dl_transformer_split *split);

@@ -3,15 +3,16 @@
  *
  * F-TRANSFORMER-DATA: gradients go in buckets: DDP and Megatron close one with the tensor that
  * fills it, half of which is beyond its size on average; each is a call with its own latency.
- * F-HOST-CHECKS: seconds of the framework's file for each rank of the group before each call, in
- * jobs of several nodes; those inside layers are a part of the host's time of a pass
+ * F-HOST-CHECKS: seconds of the framework's file for each other rank of the group before each call,
+ * in jobs of several nodes; those inside layers are a part of the host's time of a pass
  * (transformer_micro_batch.c). F-HOST-PIECES: torch.distributed's gathers into lists copy each
- * tensor's share of each data rank out of one buffer, a launch each.
+ * tensor's share of each data rank out of one buffer, an operation and a launch each.
  */
 #include <math.h>
 
 #include "model/engine/transformer/transformer_internal.h"
 #include "model/framework/gradient_width.h"
+#include "model/framework/host_dispatch.h"
 
 static double bucket_bytes(const struct dl_transformer *tf,
                            const struct dl_transformer_mapping *mapping) {
@@ -46,13 +47,16 @@ double dl_transformer_gradient_calls(const struct dl_transformer *tf,
 
 double dl_transformer_check_s(const struct dl_transformer *tf,
                               const struct dl_transformer_split *split, double ranks) {
-    return split->nodes > 1 ? tf->framework->sync.check_peer_s * ranks : 0;
+    return split->nodes > 1 ? tf->framework->sync.check_peer_s * (ranks - 1) : 0;
 }
 
 static double piece_copies_s(const struct dl_transformer *tf,
                              const struct dl_transformer_mapping *mapping) {
     if (!tf->framework->transformer.gathers_pieces || mapping->shard != 1) return 0;
-    return tensor_count(tf, mapping) * mapping->replicas * tf->framework->host.dispatch_s;
+    const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
+    const struct dl_host_cost cost = dl_host_cost_of(tf->framework, tf->system, scale);
+    return tensor_count(tf, mapping) * mapping->replicas *
+           (scale * dl_dispatch_s(tf->framework, tf->system->device) + cost.operation_s);
 }
 
 double dl_transformer_iteration_calls_s(const struct dl_transformer *tf,
@@ -61,12 +65,14 @@ double dl_transformer_iteration_calls_s(const struct dl_transformer *tf,
     const struct dl_transformer_split *s = &mapping->split;
     const double data = mapping->replicas, model = (double)(s->tp * s->pp),
                  world = (double)(s->nodes * s->devices_per_node);
-    if (!(data > 1)) return dl_transformer_check_s(tf, s, model + world);
-    const double sums_s =
-        dl_transformer_check_s(tf, s, data * dl_transformer_gradient_calls(tf, mapping));
-    const double hidden_s = dl_transformer_reduces_behind(tf, mapping->shard) ? backward_s : 0;
-    /* the gather of parameters, the mean loss, the norm of gradients and a barrier */
-    const double others = (mapping->shard > 0 ? data : 0) + data + model + world;
-    return fmax(0, sums_s - hidden_s) + dl_transformer_check_s(tf, s, others) +
+    /* the norm of gradients and a barrier */
+    const double ends_s =
+        dl_transformer_check_s(tf, s, model) + dl_transformer_check_s(tf, s, world);
+    if (!(data > 1)) return ends_s;
+    const double data_s = dl_transformer_check_s(tf, s, data),
+                 sums_s = data_s * dl_transformer_gradient_calls(tf, mapping),
+                 hidden_s = dl_transformer_reduces_behind(tf, mapping->shard) ? backward_s : 0;
+    /* the gather of parameters, the mean loss */
+    return fmax(0, sums_s - hidden_s) + data_s * (mapping->shard > 0 ? 2 : 1) + ends_s +
            piece_copies_s(tf, mapping);
 }

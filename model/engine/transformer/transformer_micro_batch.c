@@ -77,12 +77,15 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
         dl_transformer_add_pass(to, alone, linear ? policy->selective_frac : 1);
 }
 
-/* The kernels of attention that the facts ask for; a bound that asks for none takes the fastest. */
+/* The kernels of attention that the facts ask for; a bound that asks for none takes the fastest,
+ * with the gap after each kernel. */
 static enum dl_attention_kernel fastest_attention(const struct dl_micro_batch_builder *m,
                                                   const struct dl_transformer_layer *l,
                                                   const struct dl_layer *layer) {
     static const enum dl_attention_kernel kernels[] = {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH};
     enum dl_attention_kernel best = m->facts.attention;
+    const double scale = m->tf->compute_scale > 0 ? m->tf->compute_scale : 1,
+                 gap_s = dl_device_gap_s(m->tf->system->device) * scale;
     double least_s = INFINITY;
     if (best != DL_ATTENTION_OPEN || layer->kind != &dl_layer_attention ||
         !dl_framework_is_bound(m->tf->framework))
@@ -93,8 +96,9 @@ static enum dl_attention_kernel fastest_attention(const struct dl_micro_batch_bu
         other.facts.attention = kernels[i];
         dl_transformer_add_kernels(&other, l, layer, DL_FORWARD, 1, &pass);
         dl_transformer_add_kernels(&other, l, layer, DL_BACKWARD_DATA, 1, &pass);
-        if (pass.device_s < least_s) best = kernels[i];
-        least_s = fmin(least_s, pass.device_s);
+        const double with_gaps_s = pass.device_s + pass.launches * gap_s;
+        if (with_gaps_s < least_s) best = kernels[i];
+        least_s = fmin(least_s, with_gaps_s);
     }
     return best;
 }
@@ -362,7 +366,7 @@ static void hide_messages(struct dl_transformer_pass *pass) {
 double dl_transformer_set_pace(const struct dl_transformer *tf, struct dl_transformer_pass *pass) {
     const struct dl_device *device = tf->system->device;
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1,
-                 gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0,
+                 gap_s = dl_device_gap_s(device) * scale,
                  device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
                  host_s = pass->host_s;
     const bool blocking = tf->input.blocking_launches;

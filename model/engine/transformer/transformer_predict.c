@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/core/figure.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/transformer_internal.h"
 #include "model/engine/diagnose.h"
@@ -303,11 +304,12 @@ static const char *advice_of(const struct dl_transformer_parts *t) {
     if (t->result.fits) return NULL;
     return dl_arena_printf(
         t->arena,
-        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: %s%s%s%smore --tp or "
-        "--pp%s",
-        m->total_bytes / gib, m->capacity_bytes / gib,
-        (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
-        m->activations_bytes / gib,
+        "does not fit: %s GiB of %s GiB; states %s, activations %s: %s%s%s%smore --tp or --pp%s",
+        dl_figure_text(t->arena, m->total_bytes / gib, 3),
+        dl_figure_text(t->arena, m->capacity_bytes / gib, 3),
+        dl_figure_text(t->arena, (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
+                       3),
+        dl_figure_text(t->arena, m->activations_bytes / gib, 3),
         plan->tp > 1 && !plan->sequence_parallel ? "--sequence-parallel, " : "",
         t->mapping.shard == 0 && plan->dp > 1 ? "sharded states, " : "",
         t->micro_samples > 1 ? "a smaller --micro-batch, " : "",
