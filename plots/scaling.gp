@@ -112,7 +112,7 @@ if (!text && !many) {
         set label 'several nodes' at edge, graph 1.03 left offset 0.7,0 font ',13' textcolor rgb 0x555555
     }
     start(g, x) = (sprintf('%d device%s', x, x == 1 ? '' : 's').(groups > 1 ? ', '.labels[g] : ''))
-    linear = 'grey dashes: linear from '.(share ? 'the smallest run of each' : start(1, fewest))
+    linear = 'grey dashes: ideal scaling from '.(share ? 'the smallest run of each' : start(1, fewest))
     at_end(g) = most * wide_x**(0.02 * g)
     plot data index 0 using 3:(banded && groups == 1 ? y(6) : NaN):(banded && groups == 1 ? y(7) : NaN) with filledcurves linetype 1 \
              fillstyle transparent solid band_opacity noborder, \

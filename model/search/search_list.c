@@ -151,6 +151,10 @@ static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err
             continue;
         }
         for (int c = 0; c < s->sp.count; c++) {
+            if (!dl_transformer_takes_context(&s->tf, tp, s->sp.value[c])) {
+                s->rejected_count[DL_NOT_HEADS]++;
+                continue;
+            }
             for (int e = 0; e < s->ep.count; e++) {
                 const struct dl_transformer_split split = {.tp = tp,
                                                            .sp = s->sp.value[c],

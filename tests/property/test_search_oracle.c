@@ -37,7 +37,7 @@ struct space {
 static const char *const release_has[] = {
     "overlap-grad-reduce", "overlap-param-gather", "tp-comm-overlap", "allreduce",
     "moe-dispatch",        "cuda-graphs",          "moe-overlap",     "recompute-layers",
-    "recompute-every",     "recompute-modules",    "offload"};
+    "recompute-every",     "recompute-modules",    "offload",         "cp-comm"};
 enum { HAS = sizeof release_has / sizeof *release_has };
 
 static void vary_some(struct space *s) {
@@ -274,6 +274,7 @@ static void judge_all(struct oracle *o) {
                  {"tp-comm-overlap", &o->settings.settings.tp_comm_overlap, 2},
                  {"allreduce", &o->settings.settings.allreduce, 2},
                  {"moe-dispatch", &o->settings.settings.moe_dispatch, experts ? 4 : 0},
+                 {"cp-comm", &o->settings.settings.cp_comm, 3},
                  {"cuda-graphs", &o->settings.settings.cuda_graphs, 3}};
     enum { NAMED = sizeof named / sizeof *named };
     const int overlaps = varies(s, "moe-overlap") && experts ? 1 : 0,

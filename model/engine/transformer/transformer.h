@@ -442,6 +442,8 @@ double dl_transformer_stage_in_flight(const struct dl_transformer_mapping *mappi
 double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,
                                 const struct dl_transformer_choice *choice, int last);
 
+/* Whether context ranks that exchange heads (DL_CONTEXT_ALL_TO_ALL) share them evenly. */
+bool dl_transformer_takes_context(const struct dl_transformer *tf, int64_t tp, int64_t sp);
 /* Everything that makes a plan impossible, with the nearest that is possible. */
 enum dl_code dl_transformer_check(const struct dl_system *system,
                                   const struct dl_workload *workload,

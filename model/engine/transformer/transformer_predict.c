@@ -172,6 +172,12 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
     return DL_OK;
 }
 
+bool dl_transformer_takes_context(const struct dl_transformer *tf, int64_t tp, int64_t sp) {
+    const double ranks = (double)(tp * sp);
+    return sp <= 1 || tf->framework->transformer.context_exchange != DL_CONTEXT_ALL_TO_ALL ||
+           (fmod(tf->heads, ranks) == 0 && fmod(tf->kv_heads, ranks) == 0);
+}
+
 static enum dl_code check_split(const struct dl_transformer *tf, const struct dl_plan *plan,
                                 struct dl_err *err) {
     DL_TRY(check_divides("tp", plan->tp, tf->heads, "attention heads", tf->workload->name, err));
@@ -180,6 +186,12 @@ static enum dl_code check_split(const struct dl_transformer *tf, const struct dl
                        tf->workload->name);
     }
     DL_TRY(check_divides("cp", plan->sp, tf->tokens, "tokens", tf->workload->name, err));
+    if (!dl_transformer_takes_context(tf, plan->tp, plan->sp))
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--cp-comm alltoall: --tp %lld x --cp %lld does not divide the %.0f query and "
+            "%.0f key heads of %s",
+            (long long)plan->tp, (long long)plan->sp, tf->heads, tf->kv_heads, tf->workload->name);
     if (plan->ep > 1 && tf->experts < 1) {
         return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
                        tf->workload->name);
