@@ -31,7 +31,7 @@ static void add_line(struct dl_text *text, const struct dl_csv *file, const char
     dl_text_add(text, "\n");
 }
 
-/* What a table of runs needs and no file says. */
+/* Columns of a table of runs that no file holds. */
 static void note_missing(struct dl_context *context, const struct dl_csv *file) {
     static const char *const needed[] = {"system", "framework", "workload", "nodes",
                                          "devices_per_node"};

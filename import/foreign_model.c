@@ -31,7 +31,7 @@ static enum dl_code keep(const struct dl_options *options, const char *text, str
 static void pass_on(const struct dl_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The importers' notes, as those of the command that asked. */
+/* Notes of the importers are printed as those of the calling command. */
 static void pass_on(const struct dl_context *context, const char *format, ...) {
     const struct dl_context *asked = context->owner;
     char text[2048];

@@ -12,9 +12,9 @@ enum { DL_BENCH_TOKENS = 32 };
 
 struct dl_bench_row {
     int op; /* enum dl_collective_op */
-    /* NULL: not said */
+    /* NULL: unknown */
     const char *version, *device, *dtype, *notes, *library;
-    int64_t nodes, ranks;      /* 0: not said */
+    int64_t nodes, ranks;      /* 0: unknown */
     double size_bytes, time_s; /* size as the collective's bytes: the whole buffer of a rank */
     double alg_bytes_per_s, bus_bytes_per_s;
     /* windowed: many messages at once (OSU bandwidth); wrong: failed the tool's check */

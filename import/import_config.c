@@ -226,7 +226,7 @@ static enum dl_code take_flag(struct reader *r, const struct dl_config_key *key,
     switch (key->use) {
     case DL_CONFIG_HALVES:
         DL_TRY(set(r, path, "proj_bias", true, text));
-        /* Qwen2 has biases there whatever this says */
+        /* Qwen2 has biases there, whatever this member holds */
         return n->boolean || value_of(r->model, "qkv_bias") == NULL
                    ? set(r, path, "qkv_bias", true, text)
                    : DL_OK;

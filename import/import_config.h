@@ -38,7 +38,7 @@ struct dl_config_key {
     double only; /* ONLY; of LENGTH: rows that are not tokens */
 };
 
-/* A model type: what its workload extends and sets whatever the config says, what it may say. */
+/* A model type: the workload it extends, its fixed settings, the members of its config. */
 struct dl_config_family {
     const char *model_type, *extends;
     const char *const *always; /* "mlp=swiglu", NULL-terminated */
@@ -65,7 +65,7 @@ struct dl_config_model {
     const struct dl_config_family *family;
     struct dl_config_value values[DL_CONFIG_VALUES];
     int value_count;
-    double longest;          /* sequence; NAN: not said */
+    double longest;          /* sequence; NAN: unknown */
     const char *left_out[4]; /* parts of the model that the workload has not */
     int left_out_count;
     const char *type;    /* of the config, where it is not the family's */

@@ -28,7 +28,7 @@ struct dl_onnx_value {
     int64_t dims[DL_ONNX_RANK];
     /* names of dimensions without a number, of graph inputs and declared shapes */
     const char *symbols[DL_ONNX_RANK];
-    int declared_rank;              /* of a shape that the file declares besides; -1: none */
+    int declared_rank;              /* of the declared shape; -1: not declared */
     int64_t declared[DL_ONNX_RANK]; /* 0: symbolic */
     bool floating;                  /* its elements are floating-point numbers */
     bool constant;                  /* does not depend on the graph's inputs */

@@ -141,7 +141,7 @@ static bool is_shared_harmlessly(const char *class) {
     return strstr(harmless, class) != NULL;
 }
 
-/* The shape that the file says a layer was built with. */
+/* The input shape recorded when the layer was built. */
 static enum dl_code check_shape(struct dl_keras *k, const struct dl_keras_call *call) {
     const struct dl_json_node *shape =
         dl_keras_member(dl_keras_member(call->layer, "build_config"), "input_shape");

@@ -76,7 +76,7 @@ struct dl_keras_value dl_keras_vector_of(struct dl_keras *k, const char *name,
 enum dl_code dl_keras_finish(struct dl_keras *k, const struct dl_keras_call *call,
                              struct dl_keras_value *inout);
 
-/* One call of a layer that is no model of its own. */
+/* One call of a layer that is not a nested model. */
 enum dl_code dl_keras_layer(struct dl_keras *k, struct dl_keras_call *call,
                             struct dl_keras_value *out);
 

@@ -73,7 +73,7 @@ int dl_net_learn(struct dl_import_net *net, int value, int item) {
         const int at = stack[--depth];
         const struct dl_onnx_value *v = &g->values[at];
         const struct dl_onnx_node *n = v->node < 0 ? NULL : &g->nodes[v->node];
-        /* an initializer, or a node that makes numbers of its own (ConstantOfShape) */
+        /* an initializer, or a node that generates constants (ConstantOfShape) */
         bool made_here = true;
         for (int i = 0; n != NULL && i < n->input_count && depth < 64; i++) {
             const int from = n->inputs[i];

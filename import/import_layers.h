@@ -96,7 +96,7 @@ enum dl_code dl_import_map(struct dl_onnx_graph *graph, struct dl_import_net *ou
                            struct dl_err *err);
 
 /* ---- for import_layers.c, import_kinds.c, import_chain.c and import_attention.c ---- In these,
- * DL_ERR_INPUT means that no layer corresponds to the node; the message says why. */
+ * DL_ERR_INPUT: no layer corresponds to the node, for the reason in the message. */
 
 const struct dl_shape *dl_net_shape(const struct dl_import_net *net, int item);
 double dl_net_elements(const struct dl_import_net *net, int value); /* of one sample */
@@ -105,7 +105,7 @@ struct dl_onnx_value *dl_net_value(const struct dl_import_net *net, int value);
  * learns, -1: none. */
 enum dl_code dl_net_emit(struct dl_import_net *net, struct dl_layer *layer, const int *inputs,
                          int input_count, int weight, int *item, struct dl_err *err);
-/* A name of its own for an item, after the weight that it learns (-1: none) or its node. */
+/* A unique name for an item, from the weight that it learns (-1: none) or its node. */
 void dl_net_name(struct dl_import_net *net, struct dl_import_item *item, int weight);
 struct dl_layer dl_net_layer(const struct dl_layer_kind *kind); /* neutral geometry */
 /* Marks the initializers that a value comes from as learned by `item`; returns the item that had

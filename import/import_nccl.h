@@ -31,7 +31,7 @@ struct dl_nccl_reader {
 /* A time of a row, out of place or in place, in the tool's units. */
 struct dl_nccl_time {
     double size_bytes, time_us, alg_gb_per_s, bus_gb_per_s;
-    const char *type; /* NULL: not said */
+    const char *type; /* NULL: unknown */
     bool in_place, wrong;
 };
 

@@ -17,7 +17,7 @@ struct dl_trace_reader {
     double steps_us, squares_us2; /* of the steps */
     double kernels_us;
     double core_s;
-    double ranks; /* of distributedInfo; NAN: not said */
+    double ranks; /* of distributedInfo; NAN: unknown */
     /* what a reader of other events does with each; NULL: layers and steps */
     enum dl_code (*event)(struct dl_trace_reader *r, const struct dl_json_node *event, int index);
     void *owner;

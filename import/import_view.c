@@ -204,7 +204,7 @@ static double clamp(double value, double low, double high) {
     return value < low ? low : value > high ? high : value;
 }
 
-/* One axis of Slice: what is asked, and what it keeps. */
+/* One axis of Slice: the requested range, and the elements kept. */
 struct range {
     double start, end, step;
 };

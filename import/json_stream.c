@@ -159,7 +159,7 @@ static enum dl_code pass_string(struct dl_json_stream *s, bool keep, struct dl_e
     return DL_OK;
 }
 
-/* Behind a number or a word; what is wrong with it, the parser says. */
+/* Skips a number or a word; the parser reports its errors. */
 static void pass_word(struct dl_json_stream *s) {
     for (int c = peek(s); c >= 0 && strchr(",]}: \t\r\n\"", c) == NULL; c = peek(s)) step(s);
 }

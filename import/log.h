@@ -1,12 +1,12 @@
 /* log.h - logs of trainings as rows of a table of runs: a format is a row of dl_log_formats, its
- * line patterns the rows of a table of its own. Reads text alone. */
+ * line patterns are rows of another table. Reads text only. */
 #ifndef DL_IMPORT_LOG_H
 #define DL_IMPORT_LOG_H
 
 #include "model/catalog/command.h"
 #include "model/core/csv.h"
 
-/* What a number or word of a line says. */
+/* The quantity that a number or word of a line gives. */
 enum dl_log_slot {
     /* measured at each step or report; the first slot of a format's patterns that has any counts */
     DL_LOG_STEP_S,
@@ -54,7 +54,7 @@ struct dl_log {
     struct dl_arena *arena;
     const struct dl_log_format *format;
     struct dl_log_values measured[DL_LOG_MEASURED];
-    double numbers[DL_LOG_NUMBERS]; /* NAN: not said */
+    double numbers[DL_LOG_NUMBERS]; /* NAN: unknown */
     const char *words[DL_LOG_SLOTS];
     /* columns of a run that lines of the format say */
     struct {
@@ -71,9 +71,9 @@ struct dl_log {
 };
 
 struct dl_log_format {
-    const char *name, *framework;                       /* framework NULL: not said by the format */
-    const char *marks[3];                               /* texts that all stand in such a log */
-    const struct dl_log_pattern *patterns;              /* ended by `before` and `after` NULL */
+    const char *name, *framework;          /* framework NULL: not implied by the format */
+    const char *marks[3];                  /* texts that all stand in such a log */
+    const struct dl_log_pattern *patterns; /* ended by `before` and `after` NULL */
     void (*line)(struct dl_log *log, const char *line); /* NULL: patterns alone */
 };
 extern const struct dl_log_format dl_log_formats[]; /* ended by name NULL */
@@ -81,7 +81,7 @@ extern const struct dl_log_format dl_log_formats[]; /* ended by name NULL */
 /* Reads the text as the first format in which it has measurements; format NULL in *out: none. */
 void dl_log_read(const char *text, size_t length, struct dl_arena *arena, struct dl_log *out);
 void dl_log_add(struct dl_log *log, enum dl_log_slot slot, double value);
-/* A number that the last line says; all but DL_LOG_STEP are above 0. */
+/* A number of the last line; all but DL_LOG_STEP are above 0. */
 void dl_log_fact(struct dl_log *log, enum dl_log_slot slot, double value);
 /* The number at the start of a text, as "7,000", "1.23K" or "5e3"; NAN: none. */
 double dl_log_number(const char *text);
@@ -105,7 +105,8 @@ struct dl_log_summary {
  * second half; of three steps and more at least the first. false: no measurement. */
 bool dl_log_summarize(const struct dl_log *log, struct dl_log_summary *out);
 
-/* A column of a run that the log does not say, or (wins) whatever it says; "gpus": all devices. */
+/* A column of a run that the log lacks, or (wins) that replaces the value of the log; "gpus": all
+ * devices. */
 struct dl_log_fill {
     const char *column, *value;
     bool wins;

@@ -54,7 +54,7 @@ static double number(const struct row *r, const char *column) {
     return dl_log_number(cell(r, column));
 }
 
-/* ---- what the log says ---- */
+/* ---- values of the log ---- */
 
 /* Columns in the order of a table of runs; others follow. */
 static void start(struct row *r, const struct dl_log_fill *fills, int count) {

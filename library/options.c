@@ -216,8 +216,8 @@ static enum dl_code predict(void *state, struct dl_err *err) {
                                           p,
                                           &m->inputs.length,
                                           NULL};
-    dl_rows_init(&m->table, &m->arena, 0);
-    dl_rows_add(&m->table, &row);
+    dl_rows_init(&m->table, &m->arena, &(struct dl_rows_style){0});
+    dl_rows_add(&m->table, &row, &(struct dl_rows_style){0});
     return DL_OK;
 }
 
@@ -238,7 +238,8 @@ DL_PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
 static const union dl_cell *cell_of(const struct dlmodel *m, const char *name,
                                     enum dl_column_type *type) {
     for (int i = 0; m->table.row_count > 0 && name != NULL && i < m->table.column_count; i++) {
-        if (strcmp(m->table.columns[i].key, name) != 0) continue;
+        const char *key = m->table.columns[i].key;
+        if (key == NULL || strcmp(key, name) != 0) continue;
         *type = m->table.columns[i].type;
         return &m->table.cells[i];
     }

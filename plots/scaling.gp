@@ -104,7 +104,7 @@ if (!text && !many) {
     set rmargin margin_for(longest, own) + 1.5
     if (bottom > 0) { set ytics add (bottom) }
     start(x) = sprintf('%d device%s', x, x == 1 ? '' : 's').(groups > 1 ? ', '.labels[1] : '')
-    heading = heading."\n".wrap(meaning.(bottom > 0 ? sprintf('; axis from %g', bottom) : '').'; grey dashes: linear from '.(share ? 'the smallest run of each' : start(fewest)), heading_room)
+    heading = heading."\n".wrap(meaning.(bottom > 0 ? sprintf('; axis from %g', bottom) : '').'; grey dashes: ideal scaling from '.(share ? 'the smallest run of each' : start(fewest)), heading_room)
     eval centred
     set tmargin 3 + 1.02 * count_lines(heading)
     if (edge > 0) {

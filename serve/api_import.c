@@ -4,10 +4,10 @@
 
 #include "serve/run_command.h"
 
-/* Kinds whose file fits into memory; a trace may have gigabytes. */
+/* Kinds whose file fits into memory, unlike a trace; auto: recognized by its content. */
 const char *const dl_import_kinds[] = {
-    "onnx",       "config",    "nccl-tests", "osu",      "log",     "megatron", "nemo",
-    "torchtitan", "deepspeed", "accelerate", "composer", "maxtext", "launch",   NULL};
+    "onnx",      "config",     "nccl-tests", "osu",     "log",    "megatron", "nemo", "torchtitan",
+    "deepspeed", "accelerate", "composer",   "maxtext", "launch", "auto",     NULL};
 
 static bool is_kind(const char *name) {
     for (int i = 0; dl_import_kinds[i] != NULL; i++) {
@@ -19,7 +19,8 @@ static bool is_kind(const char *name) {
 static enum dl_code read_words(const struct dl_command *command, const struct dl_request *request,
                                struct dl_arena *arena, struct dl_words *words, struct dl_err *err) {
     const char *name = NULL;
-    DL_TRY(dl_words_add(words, dl_arena_strdup(arena, request->path_rest), err));
+    if (strcmp(request->path_rest, "auto") != 0)
+        DL_TRY(dl_words_add(words, dl_arena_strdup(arena, request->path_rest), err));
     DL_TRY(dl_words_attach(words, "upload", request->body, request->body_bytes, arena, &name, err));
     DL_TRY(dl_words_add(words, dl_arena_strdup(arena, name), err));
     return dl_words_of_form(command, request->query, arena, words, err);
@@ -30,10 +31,6 @@ void dl_answer_import(const struct dl_service *service, const struct dl_request 
     const struct dl_command *command = dl_service_command(service, "import");
     struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
     struct dl_ran *ran = dl_arena_alloc(arena, 1, sizeof *ran);
-    if (words == NULL || ran == NULL) {
-        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
-        return;
-    }
     if (!is_kind(request->path_rest)) {
         const char *all = dl_import_kinds[0];
         for (int i = 1; dl_import_kinds[i] != NULL; i++)

@@ -133,7 +133,7 @@ static double now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Until `done` says so, a signal comes or the time is over. */
+/* Until `done` is true, a signal arrives or the time limit is reached. */
 static bool wait_for(bool (*done)(pid_t pid, int *status), pid_t pid, int *status, double until_s) {
     const struct timespec turn = {.tv_nsec = 5000000};
     while (!done(pid, status)) {

@@ -1,6 +1,6 @@
-/* cmd_init.c - `dlmodel init`: a system file, and a site file for Slurm, of one's own cluster from
- * six answers, options, or what tools print. What nobody said is borrowed from the usual machine of
- * the device, and marked. */
+/* cmd_init.c - `dlmodel init`: a system file, and a site file for Slurm, for the user's cluster,
+ * from six answers, options, or the output of tools. Missing values are those of the usual machine
+ * with this device, and are marked. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ struct job {
     const char *output;
 };
 
-/* ---- what tools say ---- */
+/* ---- output of tools ---- */
 
 enum { MOST_BYTES = 64 << 20 };
 
@@ -168,7 +168,7 @@ static char *plain(struct dl_arena *arena, const char *text) {
     return out;
 }
 
-/* Length of the parts of a device's name if the text has each; 0: it has not. */
+/* Length of the parts of a device's name if the text contains all of them; else 0. */
 static size_t parts_in(const char *name, const char *text, struct dl_arena *arena) {
     size_t total = 0;
     for (const char *at = name; *at != 0;) {
@@ -180,7 +180,7 @@ static size_t parts_in(const char *name, const char *text, struct dl_arena *aren
     return total;
 }
 
-/* The usual node of the device that a name or a tool's text means. */
+/* The usual node of the device named by the user or by a tool. */
 static enum dl_code find_device(struct job *job, struct dl_err *err) {
     struct dl_arena *arena = job->context->arena;
     const struct dl_data *data = &job->context->data;
@@ -249,7 +249,7 @@ static struct dl_map_entry entry(const char *key, const char *source) {
     return (struct dl_map_entry){.key = key, .text = source, .number = (double)NAN};
 }
 
-/* Host: cores and memory of scontrol, the rest borrowed. */
+/* Host: cores and memory from scontrol, the rest from the usual machine. */
 static void take_host(const struct job *job, struct dl_host *host) {
     const struct dl_machine_facts *f = &job->facts;
     struct dl_map_entry *own = dl_arena_alloc(job->context->arena, 3, sizeof *own);
@@ -269,7 +269,7 @@ static void take_host(const struct job *job, struct dl_host *host) {
     }
 }
 
-/* The links of the usual node, among the devices that this one has. */
+/* The links of the usual node, restricted to the devices of this one. */
 static void keep_devices(struct dl_link *link, int64_t devices, int64_t usual) {
     int kept = 0;
     if (devices == usual) return;

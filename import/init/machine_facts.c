@@ -23,7 +23,7 @@ static int64_t whole(const char *text) {
     return value > 0 && value < 1000000000 ? value : 0;
 }
 
-/* Nodes that are alike. */
+/* Identical nodes. */
 struct group {
     const char *gres, *partition;
     int64_t devices, sockets, cores, memory_mib, count;
@@ -61,7 +61,7 @@ static struct group read_node(const char *at, const char *end, struct dl_arena *
     return g;
 }
 
-/* The kind of node with GPUs that there are most of, else of all. */
+/* The most frequent kind of node with GPUs, else of any node. */
 static bool read_scontrol(const char *text, struct dl_arena *arena, struct dl_machine_facts *f) {
     struct group groups[MAX_GROUPS];
     int count = 0;
@@ -119,7 +119,7 @@ static bool numbered(const char *word, const char *stem) {
     return strncmp(word, stem, length) == 0 && isdigit((unsigned char)word[length]);
 }
 
-/* PIX is nearest; -1: no place in the tree of PCIe. */
+/* PIX is nearest; -1: not a level of the PCIe tree. */
 static int rank_of(const char *word) {
     static const char *const ranks[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
     for (int i = 0; i < 5; i++)

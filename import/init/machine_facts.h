@@ -1,5 +1,5 @@
-/* machine_facts.h - what tools print about a machine: scontrol show node, nvidia-smi topo -m,
- * nvidia-smi -L, ibstat. */
+/* machine_facts.h - facts about a machine from the output of tools: scontrol show node, nvidia-smi
+ * topo -m, nvidia-smi -L, ibstat. */
 #ifndef DL_IMPORT_INIT_MACHINE_FACTS_H
 #define DL_IMPORT_INIT_MACHINE_FACTS_H
 
@@ -8,7 +8,7 @@
 
 #include "model/core/arena.h"
 
-/* NULL, 0: the tools do not say. */
+/* NULL, 0: unknown. */
 struct dl_machine_facts {
     const char *device;      /* its name in full, or the type in Slurm's gres: "a100" */
     const char *nodes_from;  /* the tool that counts nodes, cores and memory */
@@ -23,7 +23,7 @@ struct dl_machine_facts {
     bool adapter_ethernet;
 };
 
-/* Adds what a tool's output says; false: the output of none of them. */
+/* Adds the facts in a tool's output; false: not the output of a known tool. */
 bool dl_machine_facts_add(const char *text, struct dl_arena *arena, struct dl_machine_facts *facts);
 
 #endif

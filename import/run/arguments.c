@@ -34,7 +34,7 @@ enum dl_code dl_arguments_add(struct dl_arguments *a, const char *name, const ch
     return DL_OK;
 }
 
-/* Behind the texts of a list that ends where its count says. */
+/* Skips the texts of a list of known length. */
 static void push(struct dl_arena *arena, const char ***texts, int *count, int *room,
                  const char *text) {
     if (*count == *room) {
@@ -148,7 +148,7 @@ enum dl_code dl_arguments_number(struct dl_arguments *a, const char *names, doub
     return DL_OK;
 }
 
-/* ---- what nobody asked for ---- */
+/* ---- arguments that no reader requested ---- */
 
 /* Argument names are matched by their last part, too: "optim.lr" by "lr". */
 static bool matches(const char *patterns, const char *name) {

@@ -1,6 +1,6 @@
-/* arguments.h - the arguments of a training run, whatever file says them: names with values, each
- * with its line. Readers of files fill the list, plans ask it; what nobody asked for is sorted into
- * what costs no time and what would change a prediction. */
+/* arguments.h - the arguments of a training run from any kind of file: names with values, each
+ * with its line. Readers of files fill the list, plans request values; the rest is sorted into
+ * arguments that cost no time and those that would change a prediction. */
 #ifndef DL_IMPORT_RUN_ARGUMENTS_H
 #define DL_IMPORT_RUN_ARGUMENTS_H
 
@@ -23,7 +23,7 @@ struct dl_arguments {
     struct dl_arena *arena;
     struct dl_argument *all; /* of equal names the last, at the place of the first */
     int count, room;
-    const char **asked; /* names that a plan asked for, for suggestions */
+    const char **asked; /* names that readers requested, for suggestions */
     int asked_count, asked_room;
     const char **remarks; /* what a reader assumed, where it had a choice */
     int remark_count, remark_room;
@@ -57,7 +57,7 @@ bool dl_is_off(const char *value);
 /* One letter too much, too few or wrong, or two in the wrong order. */
 bool dl_one_slip(const char *a, const char *b);
 
-/* ---- what nobody asked for ---- */
+/* ---- arguments that no reader requested ---- */
 
 enum dl_argument_use {
     DL_COSTS_NOTHING = 1,

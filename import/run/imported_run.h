@@ -1,7 +1,7 @@
-/* imported_run.h - a training run as people write it down - a launch script, a configuration, a
- * log - as a command line of predict: the model, the plan, and what of the file that says nothing
- * about time. Reads text; runs nothing. A format is one row of dl_run_formats: how it is
- * recognized, how its text becomes arguments, and how they become a plan. */
+/* imported_run.h - a training run (a launch script, a configuration, a log) as a command line of
+ * predict: the model, the plan, and the settings of the file that do not affect time. Reads text;
+ * runs nothing. A format is one row of dl_run_formats: how it is recognized, how its text becomes
+ * arguments, and how they become a plan. */
 #ifndef DL_IMPORT_RUN_IMPORTED_RUN_H
 #define DL_IMPORT_RUN_IMPORTED_RUN_H
 
@@ -22,7 +22,7 @@ struct dl_plan_words {
     } options[DL_PLAN_WORDS];
     int option_count;
 };
-/* value as printf says. */
+/* value: a printf format. */
 void dl_plan_words_add(struct dl_plan_words *words, const char *option, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void dl_plan_words_flag(struct dl_plan_words *words, const char *option);
@@ -43,14 +43,14 @@ struct dl_run {
     struct dl_arguments arguments;
     struct dl_plan_words *out;
     struct dl_err *err;
-    const char *program;  /* that a script starts: "pretrain_bert.py"; NULL: not said */
-    const char *launcher; /* "torchrun"; NULL: not said */
+    const char *program;  /* that a script starts: "pretrain_bert.py"; NULL: unknown */
+    const char *launcher; /* "torchrun"; NULL: unknown */
     const char *workload; /* of --workload; NULL */
     /* "ENV MODEL_SIZE": variables of a script that take its arguments, which --args did not give;
      * NULL: none */
     const char *script_arguments;
     double vocabulary;             /* of --vocab-size */
-    double nodes, per_node, ranks; /* devices; NAN: not said */
+    double nodes, per_node, ranks; /* devices; NAN: unknown */
     bool framework_asked;          /* by --framework */
     bool one_device;               /* a program without a launcher */
     bool complete;                 /* every argument is there, at its default too */
@@ -101,9 +101,10 @@ enum dl_code dl_maxtext_plan(struct dl_run *run);
 enum dl_code dl_launch_plan(struct dl_run *run);
 
 /* Number of devices as options: nodes and devices of a node, or devices in all. least: devices
- * that the degrees need, of which it is a multiple. What nobody said is taken, with a note. */
+ * that the degrees require; the number is a multiple of it. A missing number is assumed, with a
+ * note. */
 void dl_launch_devices(struct dl_run *run, double least);
-/* The options that say the launcher's number of devices, among words before the program. */
+/* Reads the launcher's number of devices from the options before the program. */
 void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, int count);
 
 /* Our word for theirs; NULL: none. Case does not count. Pairs end by NULL. */

@@ -310,8 +310,8 @@ static enum dl_code bind_parameters(struct dl_py_frame *f, int *at, const struct
     return DL_OK;
 }
 
-/* A function of the module at token `def`, with the arguments of a call; NULL: *all says whether it
- * needs none. */
+/* A function of the module at token `def`, with the arguments of a call; NULL: without; *all: every
+ * parameter has a default. */
 static enum dl_code run_function(struct dl_py *py, struct dl_py_module *m, int def,
                                  const struct dl_py_value *call, bool *all,
                                  struct dl_py_value **out) {

@@ -111,7 +111,7 @@ void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, in
     }
     run->launcher = launcher[0] != '\0' ? launcher : NULL;
     run->one_device = launcher[0] == '\0' && !torch;
-    if (torch && !dl_known(run->nodes)) { /* its defaults, unless Slurm says the nodes */
+    if (torch && !dl_known(run->nodes)) { /* its defaults, unless Slurm gives the nodes */
         if (!has_option(words, count, "--nnodes")) p[NODES] = 1;
         if (!has_option(words, count, "--nproc")) p[PER_NODE] = 1;
     }

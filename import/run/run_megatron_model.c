@@ -38,8 +38,8 @@ static enum dl_code unknown_word(struct dl_megatron_reader *r, const char *names
 
 /* ---- which model ---- */
 
-/* Models that are no decoder-only transformer: a key or a program that says so, and what is
- * missing here. */
+/* Models other than decoder-only transformers: the key or program that identifies them, and the
+ * part that is not modelled. */
 static const struct foreign {
     const char *keys, *programs, *what;
 } foreign[] = {
@@ -105,7 +105,7 @@ static bool is_bert(struct dl_megatron_reader *r) {
 
 /* ---- its parts ---- */
 
-/* Padded as Megatron does, unless it is told to divide by 1. */
+/* Padded as Megatron does, unless --make-vocab-size-divisible-by is 1. */
 /* The words of the tokenizer that is named, or, of Pai's types, the padded vocabulary. */
 static enum dl_code words_of_tokenizer(struct dl_megatron_reader *r, bool bert, double *words,
                                        double *padded) {
@@ -207,12 +207,12 @@ static enum dl_code read_norm(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
-/* True unless it is said to be false. */
+/* True unless the value is false. */
 static bool not_denied(struct dl_megatron_reader *r, const char *names) {
     return dl_arguments_find(r->a, names) == NULL || dl_arguments_flag(r->a, names);
 }
 
-/* What gpt: takes from the norm unless it is said. */
+/* What gpt: takes from the norm by default. */
 static enum dl_code read_rest(struct dl_megatron_reader *r) {
     const bool shares = not_denied(r, "share_embeddings_and_output_weights"),
                tied = shares && !dl_arguments_flag(r->a, "untie_embeddings_and_output_weights"),

@@ -5,7 +5,7 @@
 
 #include "import/run/imported_run.h"
 
-/* What a key says of a run. */
+/* The property of a run that a key sets. */
 enum dl_run_slot {
     DL_SLOT_MODEL, /* a name of the model */
     DL_SLOT_NODES,
@@ -38,8 +38,8 @@ struct dl_run_key {
     const char *on;
 };
 struct dl_run_slots {
-    double numbers[DL_SLOT_NUMBERS]; /* NAN: not said */
-    const char *words[DL_SLOTS];     /* NULL: not said */
+    double numbers[DL_SLOT_NUMBERS]; /* NAN: unknown */
+    const char *words[DL_SLOTS];     /* NULL: unknown */
 };
 
 extern const struct dl_word_pair dl_precision_pairs[], dl_optimizer_pairs[];
@@ -54,7 +54,7 @@ struct dl_run_shape {
 enum dl_code dl_run_shape_add(struct dl_run *run, const struct dl_run_shape *rows,
                               struct dl_text *out);
 
-/* Reads the keys; a later row of a slot counts where an earlier one says nothing. */
+/* Reads the keys; a later row of a slot counts where the earlier ones are absent. */
 enum dl_code dl_run_slots_read(struct dl_run *run, const struct dl_run_key *keys,
                                struct dl_run_slots *out);
 /* The workload - text, or what --workload or the model's name gives - and the options. text may be

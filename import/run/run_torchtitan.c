@@ -116,7 +116,7 @@ static enum dl_code read_degrees(struct reader *r) {
     return DL_OK;
 }
 
-/* FSDP gathers again in backward, unless a pipeline runs (its default) or it is told not to. */
+/* FSDP gathers again in backward, unless a pipeline runs (its default) or the option is off. */
 static enum dl_code add_sharding(struct reader *r) {
     const char *reshard =
         dl_arguments_word(r->a, PARALLEL("fsdp_reshard_after_forward"), "default");

@@ -1,5 +1,4 @@
-/* shell_batch.c - what Slurm tells a job about its nodes, from the options that it is submitted
- * with. */
+/* shell_batch.c - environment variables that Slurm sets in a job, from the options of sbatch. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -126,7 +126,7 @@ static enum dl_code add_double(struct fields *f, const char *at, const char *to,
     return DL_OK;
 }
 
-/* One quote as a whole. "${empty[@]}" is no field, so what is in it says whether there is one. */
+/* One quote as a whole. "${empty[@]}" expands to no field. */
 static enum dl_code add_quote(struct fields *f, const char **at, const char *to) {
     struct dl_shell_reader walk = *f->r;
     const char *from = *at + 1;

@@ -212,7 +212,7 @@ static char default_operator(const char *from, const char *to) {
     return (char)(from < to && strchr("-=+?", *from) != NULL ? *from : '\0');
 }
 
-/* "-", "=", "+" and "?": set says whether the variable has a value. */
+/* "-", "=", "+" and "?"; set: the variable has a value. */
 static enum dl_code take_default(struct dl_shell_reader *r, const char *name, const char *from,
                                  const char *to, bool set, struct dl_shell_list *out) {
     const char operator= default_operator(from, to);

@@ -4,7 +4,7 @@
 
 #include "import/run/arguments.h"
 
-/* Adds what the text says; keys of nested mappings are joined by dots, elements of a list by
+/* Adds the values of the text; keys of nested mappings are joined by dots, elements of a list by
  * newlines. Interpolations of OmegaConf (${a.b}, ${.b}, ${multiply:a,b}, ${oc.env:A,b}) have their
  * values where the file decides them. DL_ERR_INPUT with line and column; DL_ERR_BACKEND: built
  * without libyaml. */

@@ -35,7 +35,8 @@ void dl_list_json(struct dl_json_writer *w, const struct dl_list_column *list, i
                   const void *facts) {
     const char *open = NULL; /* the key that holds the members being written */
     for (int i = 0; i < count; i++) {
-        const char *key = list[i].column.key, *dot = strchr(key, '.');
+        const char *key = list[i].column.key, *dot = key != NULL ? strchr(key, '.') : NULL;
+        if (key == NULL) continue;
         const size_t outer = dot != NULL ? (size_t)(dot - key) : 0;
         const union dl_cell cell = cell_of(&list[i], facts);
         if (open != NULL && (dot == NULL || strncmp(open, key, outer + 1) != 0)) {

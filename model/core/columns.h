@@ -15,7 +15,7 @@ struct dl_list_column {
 };
 
 /* Entries of a list; the type of the column is that of the member. SHOWN: with heading and unit in
- * text; HIDDEN: in CSV and JSON alone. */
+ * text; HIDDEN: in CSV and JSON alone; a key of NULL: in text alone. */
 #define DL_MEMBER(structure, member) (((structure *)0)->member)
 #define DL_MEMBER_TYPE(structure, member)                                                          \
     _Generic(DL_MEMBER(structure, member), const char * : DL_COLUMN_STRING,                        \

@@ -234,8 +234,9 @@ char *dl_table_csv_part(const struct dl_table *table, bool head) {
     struct dl_text t = {.arena = table->arena};
 
     for (int r = head ? -1 : 0; r < table->row_count; r++) {
-        for (int c = 0; c < table->column_count; c++) {
-            if (c > 0) dl_text_add_bytes(&t, ",", 1);
+        for (int c = 0, written = 0; c < table->column_count; c++) {
+            if (table->columns[c].key == NULL) continue;
+            if (written++ > 0) dl_text_add_bytes(&t, ",", 1);
             if (r < 0)
                 put_csv_string(&t, table->columns[c].key);
             else
@@ -264,7 +265,7 @@ static void json_cell(struct dl_json_writer *writer, const char *key, enum dl_co
 }
 
 static bool same_group(const char *a, const char *b, size_t length) {
-    return strncmp(a, b, length) == 0;
+    return length == 0 || (b != NULL && strncmp(a, b, length) == 0);
 }
 
 /* The columns whose keys start with the first `prefix` bytes of column `first`'s key, as members of
@@ -278,7 +279,7 @@ static void json_members(const struct dl_table *table, int row, struct dl_json_w
         size_t group_length;
         bool done = false;
 
-        if (!same_group(key, group, prefix)) continue;
+        if (key == NULL || !same_group(group, key, prefix)) continue;
         dot = strchr(key + prefix, '.');
         if (dot == NULL) {
             json_cell(writer, key + prefix, table->columns[c].type, cell_at(table, row, c));
@@ -286,7 +287,7 @@ static void json_members(const struct dl_table *table, int row, struct dl_json_w
         }
         group_length = (size_t)(dot - key) + 1;
         for (int before = first; before < c && !done; before++)
-            done = same_group(table->columns[before].key, key, group_length);
+            done = same_group(key, table->columns[before].key, group_length);
         if (done) continue;
         char *name = dl_arena_strndup(table->arena, key + prefix, group_length - 1 - prefix);
         dl_jw_object(writer, name);

@@ -15,7 +15,8 @@ enum dl_format { DL_FORMAT_TEXT, DL_FORMAT_CSV, DL_FORMAT_JSON, DL_FORMAT_LATEX 
 enum dl_column_type { DL_COLUMN_STRING, DL_COLUMN_NUMBER, DL_COLUMN_INTEGER, DL_COLUMN_BOOL };
 
 struct dl_column {
-    const char *key;     /* "iteration_s"; "memory.total_bytes": a dot nests objects in JSON */
+    const char *key; /* "iteration_s"; "memory.total_bytes": a dot nests objects in JSON; NULL: text
+                        alone shows the column */
     const char *heading; /* "iter"; NULL: not shown in text */
     const char *unit;    /* "ms" */
     enum dl_column_type type;

@@ -66,9 +66,7 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
                         struct dl_arena *arena, struct dl_term *out) {
     const struct dl_framework *f = in->framework;
     const double scale = dl_plan_compute_scale(in->plan),
-                 gap_s = dl_known(in->system->device->kernel_gap_s)
-                             ? scale * in->system->device->kernel_gap_s
-                             : 0;
+                 gap_s = scale * dl_device_gap_s(in->system->device);
     const double kernels = in->kernel_count * in->micro_batches,
                  idle_s = fmax(0, p->overhead_s - p->straggler_s);
     const double fixed_s = fmin(idle_s, in->host_count * f->host.iteration_s),

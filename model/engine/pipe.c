@@ -25,7 +25,7 @@ static void add_part(const struct dl_predict_request *r, const struct dl_cost *c
     const struct dl_device *device = r->system->device;
     const struct dl_framework *framework = r->framework;
     const double scale = dl_plan_compute_scale(r->plan);
-    const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0;
+    const double gap_s = dl_device_gap_s(device);
     double sum_s = 0, launches = 0;
     const struct dl_host_cost cost_of_host = dl_host_cost_of(framework, r->system, scale);
     struct dl_host_count host = {0};

@@ -368,16 +368,16 @@ static enum dl_code check_stacked(const struct dl_workload *workload,
 }
 
 /* F-MOE-OVERLAP, F-CUDA-GRAPHS: what they do not go with. */
-static enum dl_code check_settings(const struct dl_workload *workload,
-                                   const struct dl_framework *framework, const struct dl_plan *plan,
-                                   struct dl_err *err) {
+enum dl_code dl_plan_check_settings(const struct dl_workload *workload,
+                                    const struct dl_framework *framework,
+                                    const struct dl_plan *plan, struct dl_err *err) {
     const struct dl_plan_settings *s = &plan->settings;
-    const bool by_layer = s->cuda_graphs == DL_GRAPHS_LAYER,
-               full = plan->recompute == DL_RECOMPUTE_FULL;
+    const bool by_layer = s->cuda_graphs == DL_GRAPHS_LAYER;
+    DL_TRY(check_recomputed(workload, framework, plan, err));
     if (s->moe_overlap && experts_of(workload) <= 1)
         return dl_fail(err, DL_ERR_USAGE, "--moe-overlap: %s has no mixture of experts",
                        workload->name);
-    if ((s->moe_overlap || by_layer) && full)
+    if (dl_plan_excludes_full(plan) && plan->recompute == DL_RECOMPUTE_FULL)
         return dl_fail(err, DL_ERR_USAGE, "--%s: not with --recompute full",
                        by_layer ? "cuda-graphs layer" : "moe-overlap");
     if (plan->lora.rank > 0 && (plan->shard == 3 || plan->strategy->shard == 3))
@@ -447,8 +447,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
                        "sharded states; strategy %s has none",
                        plan->strategy->name);
     }
-    DL_TRY(check_recomputed(workload, framework, plan, err));
-    DL_TRY(check_settings(workload, framework, plan, err));
+    DL_TRY(dl_plan_check_settings(workload, framework, plan, err));
     return plan->strategy->check == NULL
                ? DL_OK
                : plan->strategy->check(system, workload, framework, plan, err);

@@ -196,6 +196,10 @@ enum dl_code dl_plan_check_support(const struct dl_system *system,
                                    const struct dl_workload *workload,
                                    const struct dl_framework *framework, const struct dl_plan *plan,
                                    struct dl_err *err);
+/* USAGE for settings of a plan with a strategy that do not go together or with the network. */
+enum dl_code dl_plan_check_settings(const struct dl_workload *workload,
+                                    const struct dl_framework *framework,
+                                    const struct dl_plan *plan, struct dl_err *err);
 /* Whether the framework runs on the system's devices with the plan's nodes, servers and spare
  * workers. DL_ERR_USAGE says why not. */
 enum dl_code dl_plan_check_framework(const struct dl_system *system,

@@ -309,6 +309,13 @@ static int cycle_of(const double *periods_s, const double *carried_s, int count)
     return 0;
 }
 
+/* By how much messages fall further behind the device in an iteration, in the last `count`: until
+ * the device waits for them, their period is longer than its own by that much. */
+static double growth_s(const double *carried_s, int count) {
+    const int last = MAX_ITERATIONS - 1;
+    return fmax(0, carried_s[last] - carried_s[last - count]) / count;
+}
+
 /* From the first iteration on; another phase of the cycles begins with no messages under way. */
 static enum dl_code run_steady(struct state *s, struct dl_err *err) {
     struct dl_timeline *out = s->out;
@@ -336,7 +343,7 @@ static enum dl_code run_steady(struct state *s, struct dl_err *err) {
     const int cycle = cycle_of(periods_s, carried_s, MAX_ITERATIONS),
               count = cycle > 0 ? cycle : MAX_ITERATIONS - MAX_ITERATIONS / 2;
     for (int i = MAX_ITERATIONS - count; i < MAX_ITERATIONS; i++) mean_s += periods_s[i] / count;
-    out->period_s = fmax(mean_s, s->lane_s);
+    out->period_s = fmax(mean_s + growth_s(carried_s, count), s->lane_s);
     return DL_OK;
 }
 

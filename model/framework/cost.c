@@ -250,6 +250,13 @@ static struct dl_layer_cost layer_cost(const struct dl_cost_request *r,
     return cost;
 }
 
+/* Both passes of a layer on the device, with the gap after each kernel. */
+static double device_s(const struct dl_cost_request *r, const struct dl_layer_cost *cost) {
+    const double gap_s = dl_device_gap_s(r->device);
+    return cost->forward.time_s + cost->backward.time_s +
+           gap_s * (cost->forward.launches + cost->backward.launches);
+}
+
 /* The bound takes the fastest attention kernel, whichever one the layer names. */
 static void choose_attention(const struct dl_cost_request *r, const struct dl_layer *layer,
                              const struct dl_kernel_facts *facts, struct dl_layer_cost *least) {
@@ -261,9 +268,7 @@ static void choose_attention(const struct dl_cost_request *r, const struct dl_la
         struct dl_kernel_facts other = *facts;
         other.attention = kernels[i];
         const struct dl_layer_cost cost = layer_cost(r, layer, &other, true);
-        if (cost.forward.time_s + cost.backward.time_s <
-            least->forward.time_s + least->backward.time_s)
-            *least = cost;
+        if (device_s(r, &cost) < device_s(r, least)) *least = cost;
     }
 }
 

@@ -48,8 +48,10 @@ static const char *const tensor_overlap_names[] = {[DL_TENSOR_EXPOSED] = "none",
                                                    [DL_TENSOR_BACKWARD] = "backward",
                                                    [DL_TENSOR_PIECES] = "pieces",
                                                    NULL};
-static const char *const context_names[] = {
-    [DL_CONTEXT_RING] = "ring", [DL_CONTEXT_GATHER] = "all-gather", NULL};
+static const char *const context_names[] = {[DL_CONTEXT_RING] = "ring",
+                                            [DL_CONTEXT_GATHER] = "all-gather",
+                                            [DL_CONTEXT_ALL_TO_ALL] = "all-to-all",
+                                            NULL};
 static const char *const expert_row_names[] = {
     [DL_ROWS_DIRECT] = "direct", [DL_ROWS_SORTED] = "sorted", [DL_ROWS_INDEXED] = "indexed", NULL};
 static const char *const expert_names[] = {[DL_EXPERT_ALL_TO_ALL] = "all-to-all",
@@ -159,6 +161,8 @@ static const struct dl_field framework_fields[] = {
            "allocator of device memory (absent: that of kernels_from, else no rounding)"),
     DEFAULT(AT(input, prefetch_batches), 0, 64, DL_UNIT_COUNT, 1,
             "batches prepared ahead; 0: input does not overlap with the step"),
+    DEFAULT(AT(input, crop_skip_frac), 0, 0.99, DL_UNIT_NONE, 0,
+            "share of an image that is not decoded, in the mean, where a random part is used"),
     FLAG(AT(host, single_node), "runs on one host only"),
     FLAG(AT(host, single_process), "one process issues the kernels of all devices of a node"),
     FLAG(AT(sync, overlaps_backward), "gradient synchronization starts before backward ends"),

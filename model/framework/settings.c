@@ -77,6 +77,14 @@ static void set_dispatch(struct dl_framework *f, int value) {
         p->experts.rows = DL_ROWS_SORTED;
 }
 
+/* Values in the order of enum dl_context_exchange, after "open". */
+static int context_exchange(const struct dl_framework *f) {
+    return f->transformer.context_exchange + 1;
+}
+static void set_context_exchange(struct dl_framework *f, int value) {
+    f->transformer.context_exchange = value - 1;
+}
+
 /* A graph of the iteration leaves the host nothing to issue; one of a layer, its launch. */
 static int cuda_graphs(const struct dl_framework *f) {
     const struct dl_transformer_policy *p = &f->transformer;
@@ -111,6 +119,8 @@ static const struct setting {
      set_allreduce},
     {"moe-dispatch", dl_moe_dispatch_names, offsetof(struct dl_plan_settings, moe_dispatch),
      dispatch, set_dispatch},
+    {"cp-comm", dl_cp_comm_names, offsetof(struct dl_plan_settings, cp_comm), context_exchange,
+     set_context_exchange},
     {"cuda-graphs", dl_cuda_graphs_names, offsetof(struct dl_plan_settings, cuda_graphs),
      cuda_graphs, set_cuda_graphs},
 };
@@ -226,4 +236,165 @@ enum dl_code dl_settings_check(const struct dl_framework *framework, const struc
                                 c->settings[i]);
     }
     return DL_OK;
+}
+
+const char *const dl_settings_varied[] = {"all",
+                                          "overlap-grad-reduce",
+                                          "overlap-param-gather",
+                                          "tp-comm-overlap",
+                                          "allreduce",
+                                          "moe-dispatch",
+                                          "cp-comm",
+                                          "cuda-graphs",
+                                          "moe-overlap",
+                                          "recompute-layers",
+                                          "recompute-every",
+                                          "recompute-modules",
+                                          "offload",
+                                          NULL};
+
+/* Whether the plan leaves open what this recomputation repeats. */
+static bool repeats_anything(const struct dl_plan *plan, enum dl_recompute recompute) {
+    const struct dl_plan_recomputed *r = &plan->recomputed;
+    return (plan->recompute_open || plan->recompute == recompute) && r->layers == 0 &&
+           r->every == 0 && r->modules == 0;
+}
+static bool recompute_layers(struct dl_plan *plan, int value) {
+    if (!repeats_anything(plan, DL_RECOMPUTE_FULL)) return false;
+    plan->recompute = DL_RECOMPUTE_FULL;
+    plan->recompute_open = false;
+    plan->recomputed.layers = value;
+    return true;
+}
+static bool recompute_every(struct dl_plan *plan, int value) {
+    if (value == 1 || !recompute_layers(plan, 0)) return false;
+    plan->recomputed.every = value;
+    return true;
+}
+static bool recompute_modules(struct dl_plan *plan, int value) {
+    if (!repeats_anything(plan, DL_RECOMPUTE_SELECTIVE) || value >= 1 << DL_MODULES) return false;
+    plan->recompute = DL_RECOMPUTE_SELECTIVE;
+    plan->recompute_open = false;
+    plan->recomputed.modules = (unsigned)value;
+    return true;
+}
+static bool overlap_experts(struct dl_plan *plan, int value) {
+    if (value > 1 || plan->settings.moe_overlap) return false;
+    plan->settings.moe_overlap = true;
+    return true;
+}
+/* Optimizer states or, with them, weights; with or without activations, of which recomputation
+ * decides what there is. */
+static bool offload(struct dl_plan *plan, int value) {
+    static const unsigned states[] = {0, 1u << DL_OFFLOAD_OPTIMIZER, 1u << DL_OFFLOAD_WEIGHTS};
+    const int kept = value % (1 + DL_RECOMPUTE_FULL + 1);
+    if (plan->offload.what != 0 || value / (2 + DL_RECOMPUTE_FULL) > 2) return false;
+    plan->offload.what = states[value / (2 + DL_RECOMPUTE_FULL)];
+    if (kept == 0) return true;
+    if (!plan->recompute_open && (int)plan->recompute != kept - 1) return false;
+    plan->offload.what |= 1u << DL_OFFLOAD_ACTIVATIONS;
+    plan->recompute = (enum dl_recompute)(kept - 1);
+    plan->recompute_open = false;
+    return true;
+}
+
+/* Of the settings that the engine reads in the plan: gives it value i, from 1 on; false: there is
+ * no such value here. */
+static const struct axis {
+    const char *name;
+    bool (*set)(struct dl_plan *plan, int value);
+} axes[] = {
+    {"moe-overlap", overlap_experts},
+    {"recompute-layers", recompute_layers},
+    {"recompute-every", recompute_every},
+    {"recompute-modules", recompute_modules},
+    {"offload", offload},
+};
+enum { AXES = sizeof axes / sizeof *axes };
+
+static const struct setting *setting_of(const char *name) {
+    for (int i = 0; i < SETTINGS; i++)
+        if (strcmp(settings[i].name, name) == 0) return &settings[i];
+    return NULL;
+}
+
+/* Value i of the setting in the plan; false: the release has none, or the plan has it already. */
+static bool take(const struct dl_framework *framework, const char *name, int value,
+                 struct dl_plan *plan) {
+    const struct setting *s = setting_of(name);
+    if (s == NULL) {
+        for (int i = 0; i < AXES; i++)
+            if (strcmp(axes[i].name, name) == 0)
+                return lists(framework, name) && axes[i].set(plan, value);
+        return false;
+    }
+    if (value_of(plan, s) != 0 || value == s->of_release(framework) ||
+        !is_listed(framework, s, value))
+        return false;
+    *(int *)((char *)&plan->settings + s->at) = value;
+    return true;
+}
+
+static int values_of(const char *name, const struct dl_settings_scope *scope) {
+    const struct setting *s = setting_of(name);
+    int count = 0;
+    if (strncmp(name, "moe-", 4) == 0 && !scope->has_experts) return 0;
+    while (s != NULL && s->values[count + 1] != NULL) count++;
+    if (s != NULL) return count;
+    const bool of_layers =
+        strcmp(name, "recompute-layers") == 0 || strcmp(name, "recompute-every") == 0;
+    if (!of_layers) return 15;
+    return scope->layers <= DL_SETTINGS_VARIANTS ? (int)scope->layers : DL_SETTINGS_VARIANTS;
+}
+
+enum dl_code dl_settings_variants(const struct dl_framework *framework, const struct dl_plan *plan,
+                                  unsigned which, const struct dl_settings_scope *scope,
+                                  struct dl_arena *arena, struct dl_plan **out, int *count_out,
+                                  struct dl_err *err) {
+    const int room = which != 0 ? DL_SETTINGS_VARIANTS : 1;
+    struct dl_plan *plans = dl_arena_alloc(arena, (size_t)room, sizeof *plans);
+    int count = 1;
+    plans[0] = *plan;
+    for (int n = 1; dl_settings_varied[n] != NULL; n++) {
+        const char *name = dl_settings_varied[n];
+        const int before = count;
+        const bool of_all = strncmp(name, "recompute-", 10) != 0;
+        if ((which >> n & 1) == 0 && ((which & 1) == 0 || !of_all)) continue;
+        for (int value = 1; value <= values_of(name, scope); value++) {
+            for (int i = 0; i < before; i++) {
+                struct dl_plan varied = plans[i];
+                if (!take(framework, name, value, &varied)) continue;
+                if (count == room)
+                    return dl_fail(err, DL_ERR_USAGE,
+                                   "--vary: more than %d combinations of settings; name fewer",
+                                   (int)DL_SETTINGS_VARIANTS);
+                plans[count++] = varied;
+            }
+        }
+    }
+    *out = plans;
+    *count_out = count;
+    return DL_OK;
+}
+
+static const char *offload_text(unsigned what, struct dl_arena *arena) {
+    const char *text = NULL;
+    for (int i = 0; dl_offload_names[i] != NULL; i++) {
+        if ((what >> i & 1) == 0) continue;
+        text = text == NULL ? dl_offload_names[i]
+                            : dl_arena_printf(arena, "%s,%s", text, dl_offload_names[i]);
+    }
+    return text;
+}
+
+const char *dl_settings_text(const struct dl_plan *plan, int n, struct dl_arena *arena) {
+    const char *name = dl_settings_varied[n];
+    const struct setting *s = setting_of(name);
+    if (s != NULL) return value_of(plan, s) != 0 ? s->values[value_of(plan, s)] : NULL;
+    if (strcmp(name, "moe-overlap") == 0) return plan->settings.moe_overlap ? "" : NULL;
+    if (strcmp(name, "offload") == 0) return offload_text(plan->offload.what, arena);
+    const int64_t count = strcmp(name, "recompute-layers") == 0  ? plan->recomputed.layers
+                          : strcmp(name, "recompute-every") == 0 ? plan->recomputed.every
+                                                                 : 0;
+    return count > 0 ? dl_arena_printf(arena, "%lld", (long long)count) : NULL;
 }

@@ -194,6 +194,10 @@ static const struct dl_rate *fastest(const struct dl_device *device, enum dl_pre
     return precision == DL_FP16 ? rate_of(device, DL_FP32, 0) : NULL;
 }
 
+double dl_device_gap_s(const struct dl_device *device) {
+    return dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0;
+}
+
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision) {
     const struct dl_rate *rate = fastest(device, precision);
     return rate != NULL ? rate->peak_flop_per_s : NAN;

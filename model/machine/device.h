@@ -96,6 +96,9 @@ extern const struct dl_schema dl_device_schema;
  * vector rate, else its fp32 one, and mixed at the fp32 vector rate (16-bit storage, fp32
  * arithmetic). tf32, bf16 and fp8 have no fallback. */
 double dl_device_peak(const struct dl_device *device, enum dl_precision precision);
+
+/* Time between two queued kernels [s]; 0 where it is unknown. */
+double dl_device_gap_s(const struct dl_device *device);
 /* Whether that rate is of matrix units. */
 bool dl_device_on_matrix_units(const struct dl_device *device, enum dl_precision precision);
 

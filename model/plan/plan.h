@@ -15,7 +15,7 @@ enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
 
 /* Modules of a layer that selective recomputation may repeat: bits 1 << index. */
-enum dl_module { DL_MODULE_ATTENTION, DL_MODULE_MLP, DL_MODULE_NORM, DL_MODULE_MOE };
+enum dl_module { DL_MODULE_ATTENTION, DL_MODULE_MLP, DL_MODULE_NORM, DL_MODULE_MOE, DL_MODULES };
 extern const char *const dl_module_names[]; /* "attention","mlp","norm","moe", NULL */
 
 enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };
@@ -56,7 +56,7 @@ struct dl_plan_experts {
  * indices of the names below; 0: it does not. */
 struct dl_plan_settings {
     int overlap_grad_reduce, overlap_param_gather, tp_comm_overlap; /* enum dl_switch */
-    int gradient_compression, allreduce, moe_dispatch;
+    int gradient_compression, allreduce, moe_dispatch, cp_comm;
     int cuda_graphs;  /* enum dl_cuda_graphs */
     bool moe_overlap; /* experts' exchanges behind kernels of another micro-batch */
     struct dl_path_choice between_nodes;
@@ -66,6 +66,7 @@ extern const char *const dl_gradient_compression_names[]; /* "open","none","fp16
 extern const char *const dl_allreduce_names[];            /* "auto","flat","hierarchical", NULL */
 /* "open","alltoall","allgather","deepep","hybridep", NULL */
 extern const char *const dl_moe_dispatch_names[];
+extern const char *const dl_cp_comm_names[]; /* "open","ring","allgather","alltoall", NULL */
 /* What one launch of the host replays. */
 enum dl_cuda_graphs { DL_GRAPHS_OPEN, DL_GRAPHS_NONE, DL_GRAPHS_LAYER, DL_GRAPHS_ITERATION };
 extern const char *const dl_cuda_graphs_names[]; /* "open","none","layer","iteration", NULL */
@@ -105,6 +106,7 @@ struct dl_plan_input {
     bool synthetic;
     double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
     double decode_s_per_sample;           /* on one core; 0: not counted */
+    bool cropped;                         /* a random part of each image is used */
     double decode_workers;                /* per device; 0: all cores of the node */
     bool first_epoch;                     /* the page cache is empty */
     /* Nodes of another system read and decode all samples and send them; NULL: those that train. */
@@ -162,6 +164,11 @@ int dl_plan_stage_layers(const char *text, double *layers, int room);
 double dl_plan_recomputed_frac(const struct dl_plan *plan, double stage_layers);
 /* "none", "selective", "full", or the modules: "attention,mlp". */
 const char *dl_plan_recompute_text(const struct dl_plan *plan, struct dl_arena *arena);
+
+/* Graphs of layers and overlapped experts do not go with full recomputation. */
+static inline bool dl_plan_excludes_full(const struct dl_plan *plan) {
+    return plan->settings.moe_overlap || plan->settings.cuda_graphs == DL_GRAPHS_LAYER;
+}
 
 /* Which members of a plan were given, where 0 is a value of its own. */
 struct dl_plan_given {

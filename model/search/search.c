@@ -8,10 +8,22 @@
 #include "model/framework/workspace.h"
 #include "model/framework/capabilities.h"
 
-int64_t dl_search_cost_count(const struct dl_search *search) {
-    return search->cost_count + dl_search_network_cost_count(search);
+/* Places in the enumeration of one combination of settings. */
+#define VARIANT_ORDERS ((int64_t)1 << 50)
+
+static int64_t costs_of(const struct dl_search *s) {
+    return s->cost_count + dl_search_network_cost_count(s);
 }
-int64_t dl_search_tasks(const struct dl_search *search) { return search->tasks.count; }
+int64_t dl_search_cost_count(const struct dl_search *search) {
+    int64_t count = 0;
+    for (int i = 0; i < search->variant_count; i++) count += costs_of(search->variants[i]);
+    return count;
+}
+int64_t dl_search_tasks(const struct dl_search *search) {
+    int64_t count = 0;
+    for (int i = 0; i < search->variant_count; i++) count += search->variants[i]->tasks.count;
+    return count;
+}
 
 /* Activations of one layer with full recomputation: no plan with this micro-batch keeps less. */
 static double least_kept_bytes(const struct dl_search *s, const struct dl_transformer_split *split,
@@ -21,7 +33,7 @@ static double least_kept_bytes(const struct dl_search *s, const struct dl_transf
            dl_precision_bytes(s->tf.precision) / share;
 }
 
-enum dl_code dl_search_make_cost(struct dl_search *s, int64_t index, struct dl_err *err) {
+static enum dl_code make_cost(struct dl_search *s, int64_t index, struct dl_err *err) {
     if (index >= s->cost_count) return dl_search_network_make_cost(s, index - s->cost_count, err);
     struct dl_transformer_micro_batch *micro_batch = s->costs[s->wanted[index]];
     const struct dl_transformer_split split = micro_batch->split;
@@ -32,6 +44,12 @@ enum dl_code dl_search_make_cost(struct dl_search *s, int64_t index, struct dl_e
         return DL_OK;
     }
     return dl_transformer_micro_batch_make(&s->tf, &split, micro, micro_batch, err);
+}
+
+enum dl_code dl_search_make_cost(struct dl_search *search, int64_t index, struct dl_err *err) {
+    int i = 0;
+    for (; index >= costs_of(search->variants[i]); i++) index -= costs_of(search->variants[i]);
+    return make_cost(search->variants[i], index, err);
 }
 
 double dl_search_score(const struct dl_search_request *r, const struct dl_search_candidate *f) {
@@ -98,6 +116,8 @@ void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w,
                         struct dl_search_candidate *found) {
     const struct dl_search_request *r = &s->request;
     w->evaluated_count++;
+    found->variant = s->variant;
+    found->order += s->variant * VARIANT_ORDERS;
     found->fits = fits(s, found->memory_bytes);
     if (!found->fits) {
         w->rejected_count[DL_NOT_MEMORY]++;
@@ -123,6 +143,10 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
     c->order++;
     dl_transformer_least(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
     const bool may_be_kept = fits(c->s, result.memory.total_bytes);
+    if (!dl_transformer_fits_host(&c->s->tf, mapping, micro_batch, choice)) {
+        c->w->rejected_count[DL_NOT_HOST]++;
+        return;
+    }
     if (may_be_kept && dl_search_is_beyond(result.iteration.iteration_s, limit_s)) {
         c->w->rejected_count[DL_NOT_FASTER]++;
         return;
@@ -175,7 +199,7 @@ static int64_t each_recompute(struct combination *c, const struct dl_transformer
     for (int recompute = 0; recompute < DL_TRANSFORMER_RECOMPUTES; recompute++) {
         if (!c->s->request.fixed.recompute_open && recompute != (int)c->s->request.fixed.recompute)
             continue;
-        if ((c->s->tf.is_generic_stack || c->s->request.fixed.settings.moe_overlap) &&
+        if ((c->s->tf.is_generic_stack || dl_plan_excludes_full(&c->s->request.fixed)) &&
             recompute == DL_RECOMPUTE_FULL)
             continue;
         const double *kept_bytes = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
@@ -285,8 +309,8 @@ static enum dl_code run_cost(struct combination *c, const struct sharding *shard
     return DL_OK;
 }
 
-enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
-                                struct dl_search_worker *w, struct dl_err *err) {
+static enum dl_code run_task(const struct dl_search *s, int64_t index, struct dl_search_worker *w,
+                             struct dl_err *err) {
     const struct dl_search_task *task = &s->tasks.items[index];
     struct combination c = {.s = s, .task = task, .w = w};
     if (!dl_search_mine(s, index)) return DL_OK;
@@ -305,6 +329,14 @@ enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
         }
     }
     return DL_OK;
+}
+
+enum dl_code dl_search_run_task(const struct dl_search *search, int64_t index,
+                                struct dl_search_worker *worker, struct dl_err *err) {
+    int i = 0;
+    for (; index >= search->variants[i]->tasks.count; i++)
+        index -= search->variants[i]->tasks.count;
+    return run_task(search->variants[i], index, worker, err);
 }
 
 void dl_search_merge(const struct dl_search *s, struct dl_search_worker *into,
@@ -327,12 +359,19 @@ void dl_search_merge(const struct dl_search *s, struct dl_search_worker *into,
 }
 
 void dl_search_rejected(const struct dl_search *s, struct dl_search_worker *into) {
-    for (int i = 0; i < DL_REJECTIONS; i++) into->rejected_count[i] += s->rejected_count[i];
+    for (int v = 0; v < s->variant_count; v++)
+        for (int i = 0; i < DL_REJECTIONS; i++)
+            into->rejected_count[i] += s->variants[v]->rejected_count[i];
+}
+
+const struct dl_framework *dl_search_framework(const struct dl_search *search,
+                                               const struct dl_search_candidate *found) {
+    return search->variants[found->variant]->request.framework;
 }
 
 struct dl_plan dl_search_plan(const struct dl_search *s, const struct dl_search_candidate *f) {
     static const char *const sharded[] = {NULL, "zero1", "zero2", "zero3"};
-    struct dl_plan plan = s->request.fixed;
+    struct dl_plan plan = s->variants[f->variant]->request.fixed;
     const bool data_only = f->split.tp * f->split.pp * f->split.sp * f->split.ep == 1;
     plan.strategy = f->strategy != NULL
                         ? f->strategy

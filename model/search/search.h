@@ -1,8 +1,9 @@
 /* search.h - every plan on given devices. Of a transformer: tensor, sequence, expert, pipeline and
  * data ranks, micro-batch, schedule, recomputation, sharding, mapping. Of another network: data
  * parallelism, spatial, filter, channel and pipeline splits, their products with data parallelism,
- * micro-batches, schedules, sharded states. The best of them by an objective, and those that
- * nothing beats in time and memory.
+ * micro-batches, schedules, sharded states. Of both, settings of the framework's release that the
+ * request varies: each combination is a search of its own (F-SEARCH-SETTINGS). The best of them by
+ * an objective, and those that nothing beats in time and memory.
  *
  * Exhaustive: what is left out is impossible or provably no better (F-SEARCH-BOUND). Of a
  * transformer: states alone larger than the memory; activations of one layer larger than it; the
@@ -39,6 +40,7 @@ enum dl_rejection {
     DL_NOT_DEADLINE,
     DL_NOT_FASTER,
     DL_NOT_PARTS,
+    DL_NOT_HOST,
     DL_REJECTIONS
 };
 extern const char *const dl_rejection_names[]; /* NULL-terminated */
@@ -60,6 +62,7 @@ struct dl_search_request {
     /* these are searched; otherwise as fixed; recompute: fixed.recompute_open */
     bool any_schedule, any_shard, any_mapping;
     bool any_sequence_parallel;
+    unsigned vary; /* settings of the framework's release (dl_settings_varied); 0: as fixed */
     int64_t nodes[DL_SEARCH_SIZES];
     int node_count;
     enum dl_objective objective;
@@ -81,6 +84,7 @@ struct dl_search_candidate { /* one plan */
     struct dl_transformer_choice choice;
     double micro_samples, iteration_s, memory_bytes, score;
     int shard;
+    int variant; /* of the settings that vary; 0: as given */
     bool fits;
     /* of a network that is no stack: data, spatial, filter, ...; NULL: as the split says */
     const struct dl_strategy *strategy;
@@ -138,6 +142,10 @@ void dl_search_rejected(const struct dl_search *search, struct dl_search_worker 
 /* The plan of a found one, complete, for dl_predict. */
 struct dl_plan dl_search_plan(const struct dl_search *search,
                               const struct dl_search_candidate *found);
+
+/* The framework with its settings. */
+const struct dl_framework *dl_search_framework(const struct dl_search *search,
+                                               const struct dl_search_candidate *found);
 
 /* True for strategies that a search tries on networks that are no stack: data, spatial, filter,
  * channel, pipeline, their products. */

@@ -36,6 +36,10 @@ struct dl_search_micro {
 
 struct dl_search {
     struct dl_search_request request;
+    /* One search for each combination of settings: all of them, of the first; the place of this
+     * one among them. */
+    struct dl_search **variants;
+    int variant_count, variant;
     struct dl_transformer tf;
     /* no stack, or a framework that neither splits nor shards one: search_network.c */
     bool by_network;

@@ -15,8 +15,9 @@ const char *const dl_rejection_names[] = {
     "data ranks do not divide the batch",
     "does not fit in memory",
     "misses the deadline",
-    "slower than what was found",
+    "slower than a plan already found",
     "more parts than layers allow",
+    "does not fit in the host's memory",
     NULL,
 };
 
@@ -38,9 +39,10 @@ static bool better(const struct dl_search_candidate *a, const struct dl_search_c
 static bool same_but_mapping(const struct dl_search_candidate *a,
                              const struct dl_search_candidate *b) {
     return a->iteration_s == b->iteration_s && a->memory_bytes == b->memory_bytes &&
-           a->strategy == b->strategy && a->shard == b->shard && a->split.tp == b->split.tp &&
-           a->split.sp == b->split.sp && a->split.ep == b->split.ep && a->split.pp == b->split.pp &&
-           a->split.dp == b->split.dp && a->split.nodes == b->split.nodes &&
+           a->strategy == b->strategy && a->shard == b->shard && a->variant == b->variant &&
+           a->split.tp == b->split.tp && a->split.sp == b->split.sp && a->split.ep == b->split.ep &&
+           a->split.pp == b->split.pp && a->split.dp == b->split.dp &&
+           a->split.nodes == b->split.nodes &&
            a->split.sequence_parallel == b->split.sequence_parallel &&
            a->micro_samples == b->micro_samples && a->choice.schedule == b->choice.schedule &&
            a->choice.virtual_stages == b->choice.virtual_stages &&
@@ -106,6 +108,7 @@ static int64_t complexity_of(const struct dl_search_request *r,
         int64_t value, values;
     } properties[] = {
         {f->memory_bytes > DL_TIGHT_FRAC * capacity_bytes, 2},
+        {f->variant > 0, 2},
         {(int64_t)dl_schedule_parts(f->choice.schedule, (double)f->choice.virtual_stages), 1024},
         {(split->tp > 1) + (split->pp > 1) + (split->sp > 1) + (split->ep > 1), 5},
         {own != NULL && f->shard == own->shard ? 0 : f->shard, 4},

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "model/engine/canonical.h"
+#include "model/engine/predict.h"
 #include "model/search/search_internal.h"
 #include "model/framework/capabilities.h"
+#include "model/framework/settings.h"
 
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out) {
     out->count = 0;
@@ -130,6 +132,10 @@ static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err
             continue;
         }
         for (int c = 0; c < s->sp.count; c++) {
+            if (!dl_transformer_takes_context(&s->tf, tp, s->sp.value[c])) {
+                s->rejected_count[DL_NOT_HEADS]++;
+                continue;
+            }
             for (int e = 0; e < s->ep.count; e++) {
                 const struct dl_transformer_split split = {.tp = tp,
                                                            .sp = s->sp.value[c],
@@ -254,8 +260,8 @@ static enum dl_code no_task(const struct dl_search *s, struct dl_err *err) {
                    s->tf.heads, s->tf.stack, batch);
 }
 
-enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena,
-                               struct dl_search **out, struct dl_err *err) {
+static enum dl_code prepare_one(const struct dl_search_request *request, struct dl_arena *arena,
+                                struct dl_search **out, struct dl_err *err) {
     struct dl_search *s = dl_arena_alloc(arena, 1, sizeof *s);
     s->request = *request;
     s->arena = arena;
@@ -281,5 +287,54 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
     if (s->by_network) dl_search_network_share(s);
     list_costs(s);
     *out = s;
+    return DL_OK;
+}
+
+static bool has_experts(const struct dl_workload *workload) {
+    for (int i = 0; i < workload->layer_count; i++)
+        if (workload->layers[i].moe.experts > 0) return true;
+    return false;
+}
+
+/* A combination that cannot be on this system or network is left out, but for the given one. */
+static enum dl_code prepare_variant(const struct dl_search_request *request,
+                                    const struct dl_plan *plan, struct dl_arena *arena,
+                                    struct dl_search **out, struct dl_err *err) {
+    struct dl_search_request varied = *request;
+    struct dl_plan alone = *plan;
+    alone.strategy = dl_strategy_find("3d");
+    alone.nodes = alone.devices_per_node = alone.dp = alone.tp = alone.pp = alone.sp = alone.ep = 1;
+    alone.micro_batch_samples = 1;
+    varied.fixed = *plan;
+    DL_TRY(dl_plan_check_settings(request->workload, request->framework, &alone, err));
+    DL_TRY(dl_settings_apply(plan, arena, &varied.system, &varied.framework, err));
+    if (plan->offload.what != request->fixed.offload.what)
+        DL_TRY(dl_transformer_check_offload(varied.system, plan, 3, err));
+    return prepare_one(&varied, arena, out, err);
+}
+
+enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena,
+                               struct dl_search **out, struct dl_err *err) {
+    const double layers = request->workload->transformer_layers;
+    const struct dl_settings_scope scope = {.layers = dl_known(layers) ? (int64_t)layers : 1,
+                                            .has_experts = has_experts(request->workload)};
+    struct dl_search *first;
+    struct dl_plan *plans;
+    int count;
+    DL_TRY(prepare_one(request, arena, &first, err));
+    DL_TRY(dl_settings_variants(request->framework, &request->fixed, request->vary, &scope, arena,
+                                &plans, &count, err));
+    first->variants = dl_arena_alloc(arena, (size_t)count, sizeof *first->variants);
+    first->variants[first->variant_count++] = first;
+    for (int i = 1; i < count; i++) {
+        struct dl_err ignored = {.code = DL_OK};
+        struct dl_search *s;
+        const enum dl_code code = prepare_variant(request, &plans[i], arena, &s, &ignored);
+        if (code == DL_ERR_SYSTEM) return dl_fail(err, code, "%s", ignored.message);
+        if (code != DL_OK) continue;
+        s->variant = first->variant_count;
+        first->variants[first->variant_count++] = s;
+    }
+    *out = first;
     return DL_OK;
 }

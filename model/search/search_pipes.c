@@ -76,7 +76,7 @@ static void *grown(struct dl_arena *arena, const void *had, int count, int *capa
                    size_t bytes_each) {
     *capacity = *capacity > 0 ? 2 * *capacity : 8;
     char *more = dl_arena_alloc(arena, (size_t)*capacity, bytes_each);
-    if (more != NULL && count > 0) memcpy(more, had, (size_t)count * bytes_each);
+    if (count > 0) memcpy(more, had, (size_t)count * bytes_each);
     return more;
 }
 

@@ -144,7 +144,7 @@ static enum dl_code number_groups(const struct dl_csv *csv, struct plan *plans, 
     return DL_OK;
 }
 
-/* "dp, pp, micro-batch": in what the plans of the front differ; NULL: out of memory. */
+/* "dp, pp, micro-batch": in what the plans of the front differ. */
 static const char *varied_columns(const struct dl_csv *csv, struct dl_arena *arena) {
     const char *list = "";
     for (int c = STRATEGY; c < ITERATION; c++) {
@@ -157,7 +157,6 @@ static const char *varied_columns(const struct dl_csv *csv, struct dl_arena *are
             varies = strcmp(first, csv->rows[row][at]) != 0;
         }
         if (varies) list = dl_plot_join(arena, list, c == MICRO ? "micro-batch" : names[c]);
-        if (list == NULL) return NULL;
     }
     return list;
 }

@@ -1,4 +1,4 @@
-/* cmd_match.c - which architecture for which framework and network: samples per second and per
+/* cmd_match.c - compares machines for workloads: samples per second and per
  * joule of every combination. */
 #include <math.h>
 
@@ -28,41 +28,36 @@ static const char *const examples[] = {
     NULL,
 };
 
-#define SHOWN(member, key, heading, unit)                                                          \
-    DL_SHOWN(struct dl_match_row, member, key, heading, unit, 0, 3, 0, NULL)
+/* What the columns show of one combination. */
+struct facts {
+    struct dl_match_row r;
+    const char *framework_text, *rate_text; /* in text alone */
+};
+enum show { LONG = 1 };
+#define SHOWN(member, key, heading, unit, show)                                                    \
+    DL_SHOWN(struct facts, member, key, heading, unit, 0, 3, show, NULL)
+#define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
 static const struct dl_list_column columns[] = {
-    SHOWN(workload, "workload", "workload", ""),
-    SHOWN(framework, "framework", "framework", ""),
-    SHOWN(system, "system", "system", ""),
-    SHOWN(device, "device", "device", ""),
-    SHOWN(precision, "precision", "precision", ""),
-    SHOWN(devices, "devices", "dev", ""),
-    SHOWN(samples_per_s, "throughput_samples_per_s", "samples", "1/s"),
-    SHOWN(low_samples_per_s, "throughput_low_samples_per_s", "low", "1/s"),
-    SHOWN(high_samples_per_s, "throughput_high_samples_per_s", "high", "1/s"),
-    SHOWN(samples_per_s_per_device, "samples_per_s_per_device", "samples", "1/s/dev"),
-    SHOWN(samples_per_j, "samples_per_joule", "samples", "1/J"),
-    SHOWN(low_samples_per_j, "samples_per_joule_low", "low", "1/J"),
-    SHOWN(high_samples_per_j, "samples_per_joule_high", "high", "1/J"),
-    SHOWN(cost_per_million_samples, "cost_per_million_samples", "cost", "1/Msample"),
-    SHOWN(carbon_kg_per_million_samples, "carbon_kg_per_million_samples", "CO2", "kg/Msample"),
-    SHOWN(fits, "fits", "fits", ""),
-    SHOWN(release, "release", "release", ""),
-};
-
-/* One line of the answer: the framework to take for a network on a system. */
-struct best {
-    const char *workload, *system, *framework, *rate, *cost;
-    int64_t devices;
-    double each, per_joule;
-};
-#define BEST(member, heading, unit)                                                                \
-    DL_SHOWN(struct best, member, heading, heading, unit, 1, 3, 0, NULL)
-static const struct dl_list_column best_columns[] = {
-    BEST(workload, "workload", ""),   BEST(system, "system", ""),
-    BEST(devices, "devices", ""),     BEST(framework, "framework (release)", ""),
-    BEST(rate, "samples/s", "80 %"),  BEST(each, "per device", ""),
-    BEST(per_joule, "samples/J", ""), BEST(cost, "cost/Msample", ""),
+    SHOWN(r.workload, "workload", "workload", "", 0),
+    HIDDEN(r.framework, "framework"),
+    SHOWN(r.system, "system", "system", "", 0),
+    SHOWN(r.device, "device", "device", "", LONG),
+    HIDDEN(r.precision, "precision"),
+    SHOWN(r.devices, "devices", "devices", "", 0),
+    SHOWN(framework_text, NULL, "framework (release)", "", 0),
+    SHOWN(rate_text, NULL, "samples/s", "80 %", 0),
+    HIDDEN(r.samples_per_s, "throughput_samples_per_s"),
+    HIDDEN(r.low_samples_per_s, "throughput_low_samples_per_s"),
+    HIDDEN(r.high_samples_per_s, "throughput_high_samples_per_s"),
+    SHOWN(r.samples_per_s_per_device, "samples_per_s_per_device", "per device", "", 0),
+    SHOWN(r.samples_per_j, "samples_per_joule", "samples/J", "", 0),
+    SHOWN(r.low_samples_per_j, "samples_per_joule_low", "low", "", LONG),
+    SHOWN(r.high_samples_per_j, "samples_per_joule_high", "high", "", LONG),
+    SHOWN(r.cost_per_million_samples, "cost_per_million_samples", "cost/Msample", "", 0),
+    SHOWN(r.carbon_kg_per_million_samples, "carbon_kg_per_million_samples", "CO2", "kg/Msample",
+          LONG),
+    SHOWN(r.fits, "fits", "fits", "", LONG),
+    HIDDEN(r.release, "release"),
 };
 
 #define MIX(member, heading, unit)                                                                 \
@@ -93,9 +88,16 @@ static void add_mix(const struct dl_match *m, struct dl_text *text) {
                    dl_table_text(&table));
 }
 
-static void fill(const struct dl_match *m, struct dl_arena *arena, struct dl_table *table) {
-    dl_list_table(table, arena, DL_LIST(columns), 0);
-    for (int i = 0; i < m->count; i++) dl_list_add(table, columns, &m->rows[i]);
+static void add(struct dl_table *table, const struct dl_match_row *r) {
+    struct dl_arena *arena = table->arena;
+    const struct facts facts = {
+        .r = *r,
+        .framework_text = dl_arena_printf(arena, "%s (%s)", r->framework, r->release),
+        .rate_text =
+            dl_arena_printf(arena, "%s (%s-%s)", dl_figure_text(arena, r->samples_per_s, 3),
+                            dl_figure_text(arena, r->low_samples_per_s, 3),
+                            dl_figure_text(arena, r->high_samples_per_s, 3))};
+    dl_list_add(table, columns, &facts);
 }
 
 /* The lines of a network, the fastest system first. */
@@ -113,28 +115,15 @@ static int lines_of(const struct dl_match *m, const char *workload,
     return count;
 }
 
-static void fill_best(const struct dl_match *m, struct dl_arena *arena, struct dl_table *table) {
+/* Every combination, or for each network the best one on each system. */
+static void fill(const struct dl_match *m, bool all, struct dl_arena *arena,
+                 struct dl_table *table) {
     const struct dl_match_row *lines[DL_MATCH_NAMES];
-    for (int w = 0; w < m->workload_count; w++) {
+    dl_list_table(table, arena, DL_LIST(columns), all ? LONG : 0);
+    for (int i = 0; all && i < m->count; i++) add(table, &m->rows[i]);
+    for (int w = 0; !all && w < m->workload_count; w++) {
         const int count = lines_of(m, m->workloads[w], lines);
-        for (int i = 0; i < count; i++) {
-            const struct dl_match_row *r = lines[i];
-            const struct best best = {
-                .workload = r->workload,
-                .system = r->system,
-                .framework = dl_arena_printf(arena, "%s (%s)", r->framework, r->release),
-                .rate =
-                    dl_arena_printf(arena, "%s (%s-%s)", dl_figure_text(arena, r->samples_per_s, 3),
-                                    dl_figure_text(arena, r->low_samples_per_s, 3),
-                                    dl_figure_text(arena, r->high_samples_per_s, 3)),
-                .cost = dl_known(r->cost_per_million_samples)
-                            ? dl_figure_text(arena, r->cost_per_million_samples, 3)
-                            : NULL,
-                .devices = r->devices,
-                .each = r->samples_per_s_per_device,
-                .per_joule = r->samples_per_j};
-            dl_list_add(table, best_columns, &best);
-        }
+        for (int i = 0; i < count; i++) add(table, lines[i]);
     }
 }
 
@@ -166,24 +155,18 @@ static void add_impossible(const struct dl_match *m, struct dl_text *text) {
 }
 
 static enum dl_code print_text(const struct dl_match *m, struct dl_context *context,
-                               const struct dl_options *options, const struct dl_table *table,
-                               struct dl_err *err) {
-    struct dl_table best;
+                               const struct dl_options *options, bool all,
+                               const struct dl_table *table, struct dl_err *err) {
     struct dl_text text = {.arena = context->arena};
-    struct asked asked = {false};
-    DL_TRY(dl_options_bind(options, own_options, &asked, err));
     add_answers(m, &text);
     if (m->weights[0] > 0) dl_text_add(&text, "\n");
     add_mix(m, &text);
-    dl_list_table(&best, context->arena, DL_LIST(best_columns), 0);
-    fill_best(m, context->arena, &best);
     dl_text_printf(&text, "\n%s on all of them%s, %lld node%s each%s\n\n%s\n",
                    dl_precision_names[m->precision],
                    m->precision_chosen ? " (their defaults differ; -p chooses)" : "",
                    (long long)m->nodes, m->nodes == 1 ? "" : "s",
-                   asked.all ? "" : "; the framework to take on each system",
-                   dl_table_text(asked.all ? table : &best));
-    if (asked.all)
+                   all ? "" : "; the framework to take on each system", dl_table_text(table));
+    if (all)
         add_impossible(m, &text);
     else
         dl_text_printf(&text,
@@ -199,16 +182,15 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_match *m = dl_arena_alloc(context->arena, 1, sizeof *m);
     struct dl_table table;
     struct dl_json_writer w;
+    struct asked asked = {false};
+    DL_TRY(dl_options_bind(options, own_options, &asked, err));
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_match_run(context, options, m, err));
-    fill(m, context->arena, &table);
-    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
-    if (format == DL_FORMAT_TEXT) return print_text(m, context, options, &table, err);
-    if (format == DL_FORMAT_LATEX) {
-        dl_list_table(&table, context->arena, DL_LIST(best_columns), 0);
-        fill_best(m, context->arena, &table);
-        return context->output(options, dl_table_latex(&table), err);
-    }
+    const bool all = asked.all || format == DL_FORMAT_CSV || format == DL_FORMAT_JSON;
+    fill(m, all, context->arena, &table);
+    if (format == DL_FORMAT_TEXT) return print_text(m, context, options, all, &table, err);
+    if (format != DL_FORMAT_JSON)
+        return context->output(options, dl_table_render(&table, format), err);
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-match");
     dl_jw_array(&w, "results");

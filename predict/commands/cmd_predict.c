@@ -13,7 +13,6 @@
 #include "predict/output/what_if_note.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/advice_print.h"
-#include "predict/output/brief.h"
 #include "predict/output/gains.h"
 #include "predict/output/predicted.h"
 #include "predict/output/chakra.h"
@@ -113,12 +112,11 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
     return out->count > 0 ? DL_OK : fail_all(out, refusal, err);
 }
 
-/* The best framework on each number of nodes. NULL: out of memory. */
+/* The best framework on each number of nodes. */
 static struct dl_advice_request *advice_of(struct dl_context *context,
                                            const struct dl_predicted *results) {
     struct dl_advice_request *q = dl_arena_alloc(context->arena, 1, sizeof *q);
     const struct dl_predicted_row *best = dl_recommend(results);
-    if (q == NULL) return NULL;
     q->count = 0;
     q->limits = results->limits;
     q->arena = context->arena;
@@ -200,24 +198,6 @@ static const char *one_line(struct dl_context *context, const char *text) {
                         : dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-/* The rows as text, or as CSV. */
-static void rows_text(struct dl_context *context, const struct dl_predicted *results, bool csv,
-                      const char **out) {
-    struct dl_table table;
-    const struct dl_prediction_row first = dl_predicted_row_of(results, &results->rows[0]);
-    unsigned show = results->every_strategy ? DL_ROWS_STRATEGY : 0u;
-    if (dl_known(dl_rows_throughput(&first).tokens)) show |= DL_ROWS_TOKENS;
-    if (dl_known(dl_rows_total(&first).time_s)) show |= DL_ROWS_RUN;
-    for (int i = 0; i < results->count && !results->every_strategy; i++)
-        if (dl_rows_is_chosen(&results->rows[i].plan)) show |= DL_ROWS_PLAN;
-    dl_rows_init(&table, context->arena, show);
-    for (int i = 0; i < results->count; i++) {
-        const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
-        dl_rows_add(&table, &row);
-    }
-    *out = csv ? dl_table_csv(&table) : dl_table_text(&table);
-}
-
 /* "resnet50 bf16 (this device's default), data parallel, 32 samples per device, on ..." */
 static const char *heading(struct dl_context *context, const struct dl_predicted *results) {
     const struct dl_inputs *inputs = results->inputs;
@@ -249,11 +229,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     struct dl_text text = {.arena = context->arena};
     const char *rows, *checkpoint;
     struct dl_gains gains;
-    if (every_row)
-        rows_text(context, results, false, &rows);
-    else
-        rows = matrix ? dl_predicted_matrix(context, results)
-                      : dl_predicted_brief(context, results, DL_FORMAT_TEXT);
+    rows = matrix ? dl_predicted_matrix(context, results)
+                  : dl_predicted_table(context, results, DL_FORMAT_TEXT, every_row);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     DL_TRY(dl_gains_find(&shown, inputs->memo, context->arena, &gains, err));
     dl_text_add(&text, dl_recommend_text(context->arena, results));
@@ -269,16 +246,15 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     dl_text_add(&text, dl_rows_length_text(&shown, context->arena));
     dl_text_add(&text, dl_spending_text(&shown, context->arena));
     dl_text_add(&text, checkpoint);
-    dl_text_add(&text, q == NULL ? NULL : dl_advice_text(q));
+    dl_text_add(&text, dl_advice_text(q));
     dl_text_add(&text, dl_recommend_command(context, options, results));
     return context->output(options, dl_text_string(&text), err);
 }
 
 static enum dl_code print_csv(struct dl_context *context, const struct dl_options *options,
                               const struct dl_predicted *results, struct dl_err *err) {
-    const char *text;
-    rows_text(context, results, true, &text);
-    DL_TRY(context->output(options, text, err));
+    DL_TRY(
+        context->output(options, dl_predicted_table(context, results, DL_FORMAT_CSV, true), err));
     context->note(context, "%s", one_line(context, dl_recommend_text(context->arena, results)));
     return DL_OK;
 }
@@ -346,7 +322,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     else if (format == DL_FORMAT_JSON)
         DL_TRY(print_json(context, options, &inputs, &results, err));
     else if (format == DL_FORMAT_LATEX)
-        DL_TRY(context->output(options, dl_predicted_brief(context, &results, format), err));
+        DL_TRY(context->output(options, dl_predicted_table(context, &results, format, asked.rows),
+                               err));
     else if (format == DL_FORMAT_CSV)
         DL_TRY(print_csv(context, options, &results, err));
     else

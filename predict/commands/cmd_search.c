@@ -7,6 +7,7 @@
 
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/correct.h"
+#include "model/framework/settings.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/rates.h"
@@ -23,6 +24,7 @@ struct asked {
     int64_t max_devices, top, threads;
     double memory_bytes, deadline_s, max_iteration_s, device_w;
     bool pareto, every_row, text;
+    unsigned vary;
     const char *shard, *sweep, *jobs;
     int place;
     bool place_given;
@@ -52,6 +54,13 @@ static const struct dl_option own_options[] = {
      DL_FLAG(ASKED(every_row))},
     {"pareto", 0, NULL, "Search",
      "also print the Pareto front of iteration time, memory and devices", DL_FLAG(ASKED(pareto))},
+    {"vary", 0, "LIST", "Search",
+     "also search settings that the framework's release has and that are not given, by option: "
+     "overlap-grad-reduce, overlap-param-gather, tp-comm-overlap, allreduce, moe-dispatch, "
+     "cp-comm, cuda-graphs, moe-overlap, recompute-layers, recompute-every, recompute-modules, "
+     "offload; or "
+     "all but recompute-* (all); default none",
+     DL_SET(ASKED(vary), .choices = dl_settings_varied)},
     {"threads", 0, "N", "Search", "threads that search; default: all cores",
      DL_INTEGER(ASKED(threads), .min = 1, .max = 256)},
     {"device-power", 0, "WATT", "Search",
@@ -203,10 +212,13 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
     r->keep = models_power(asked) || by_split ? DL_SEARCH_KEPT : (int)asked->top;
     r->objective = asked->objective;
     r->front = asked->pareto;
+    r->vary = asked->vary;
     r->memory_bytes = asked->memory_bytes;
     r->device_w = asked->device_w > 0 || !dl_known(rated_w) ? asked->device_w : rated_w;
     r->node_price_per_hour = known(dl_price_of(inputs->system, &inputs->rates));
     DL_TRY(dl_part_read(asked->shard, &r->shard_index, &r->shard_count, err));
+    if (r->vary != 0 && asked->shard != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--vary: not together with --shard");
     r->node_count = 0;
     DL_TRY(read_sizes(asked, inputs, r, err));
     DL_TRY(fix_batch(inputs, r, err));
@@ -252,20 +264,24 @@ static enum dl_code predict_found(const struct searching *s, struct dl_search_ca
     for (int i = 0; i < count; i++) {
         struct dl_plan *plan = dl_arena_alloc(arena, 1, sizeof *plan);
         struct dl_prediction *prediction = dl_arena_alloc(arena, 1, sizeof *prediction);
+        const struct dl_framework *framework = dl_search_framework(s->search, &found[i]);
         *plan = dl_search_plan(s->search, &found[i]);
-        DL_TRY(dl_plan_complete(r->system, r->workload, r->framework, plan, err));
+        DL_TRY(dl_plan_complete(r->system, r->workload, framework, plan, err));
         DL_TRY(dl_predict_complete(&(struct dl_predict_request){.system = r->system,
                                                                 .workload = r->workload,
-                                                                .framework = r->framework,
+                                                                .framework = framework,
                                                                 .plan = plan,
                                                                 .arena = arena},
                                    prediction, err));
         found[i].iteration_s = prediction->iteration_s;
         found[i].memory_bytes = prediction->memory.total_bytes;
         const char *command =
-            dl_inputs_plan_command(s->context, s->options, "predict", r->framework, plan);
-        rows[i] = (struct dl_searched){
-            .plan = plan, .prediction = prediction, .command = command, .front = front};
+            dl_inputs_plan_command(s->context, s->options, "predict", framework, plan);
+        rows[i] = (struct dl_searched){.plan = plan,
+                                       .prediction = prediction,
+                                       .framework = framework,
+                                       .command = command,
+                                       .front = front};
     }
     sort_rows(r, found, rows, front ? 0 : count);
     for (int i = 0; i < count; i++)
@@ -282,7 +298,7 @@ static enum dl_code explain_best(struct dl_context *context, const struct dl_sea
     best->prediction = prediction;
     return dl_predict_complete(&(struct dl_predict_request){.system = r->system,
                                                             .workload = r->workload,
-                                                            .framework = r->framework,
+                                                            .framework = best->framework,
                                                             .plan = best->plan,
                                                             .options = &options,
                                                             .arena = context->arena},
@@ -310,6 +326,8 @@ static enum dl_code search_all(const struct searching *s, int threads,
     for (int i = 0; i < options->given_count; i++) {
         if (strcmp(options->given[i].option->name, "merge") != 0) continue;
         merging = true;
+        if (s->request.vary != 0)
+            return dl_fail(err, DL_ERR_USAGE, "--vary: not together with --merge");
         DL_TRY(dl_search_read(options->given[i].value, &s->request, context->arena, found, err));
     }
     *elapsed_s = 0;
@@ -436,17 +454,17 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (format != DL_FORMAT_CSV) {
         DL_TRY(dl_limits_of(&(struct dl_predict_request){.system = request->system,
                                                          .workload = request->workload,
-                                                         .framework = request->framework,
+                                                         .framework = rows[0].framework,
                                                          .plan = rows[0].plan,
                                                          .arena = context->arena},
                             limits, err));
         report.limits = limits;
     }
     report.every_row = asked.every_row || !asked.text;
-    if (!report.every_row) find_neighbors(&s, (int)asked.threads, &report);
+    if (asked.text) find_neighbors(&s, (int)asked.threads, &report);
     dl_inputs_note_files(context, &inputs);
     DL_TRY(dl_search_print(context, options, &report, format, err));
-    return note_best(context, options, &inputs, report.framework, &rows[0], err);
+    return note_best(context, options, &inputs, rows[0].framework, &rows[0], err);
 }
 
 const struct dl_command dl_cmd_search = {
@@ -458,8 +476,8 @@ const struct dl_command dl_cmd_search = {
                "recomputation, sharding of states, and mapping of ranks to nodes. For a "
                "convolutional network: data, spatial, filter, channel and pipeline parallelism, "
                "each over all devices or combined with data parallelism, micro-batch, schedule, "
-               "and sharding. Plans that are impossible or provably no better are counted by "
-               "reason. Prints the best plans, every term of the best one, its limits, its "
+               "and sharding. Infeasible and dominated plans are counted by reason. "
+               "Prints the best plans, every term of the best one, its limits, its "
                "sensitivity to each resource, and the most effective change. Options that fix a "
                "value (--tp, --micro-batch, --recompute, ...) restrict the search.",
     .examples = examples,

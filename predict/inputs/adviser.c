@@ -79,9 +79,9 @@ static enum dl_code judge_all(struct adviser *a, struct dl_advised *rows, int *c
     struct dl_options merged;
     *count = 0;
     DL_TRY(dl_advise_state_of(a->context, &a->options, &state, err));
-    for (int i = 0; dl_advise_items[i] != NULL; i++) {
-        if (dl_advise_items[i]->effect > most) continue;
-        const int proposed = dl_advise_propose(dl_advise_items[i], &state, changes);
+    for (int i = 0; dl_advise_items[i].name != NULL; i++) {
+        if (dl_advise_items[i].effect > most) continue;
+        const int proposed = dl_advise_propose(&dl_advise_items[i], &state, changes);
         for (int k = 0; k < proposed && *count < DL_ADVISED; k++) {
             struct dl_advised one;
             int at = (*count)++;
@@ -174,11 +174,11 @@ enum dl_code dl_adviser_rewrite(struct dl_context *context, const struct dl_opti
     struct dl_advise_state state;
     DL_TRY(begin(&a, options, err));
     DL_TRY(dl_advise_state_of(context, &a.options, &state, err));
-    for (int i = 0; dl_advise_items[i] != NULL; i++) {
+    for (int i = 0; dl_advise_items[i].name != NULL; i++) {
         struct dl_advise_change changes[DL_ADVISE_CHANGES];
         struct dl_options merged;
-        if (strcmp(dl_advise_items[i]->name, item) != 0) continue;
-        const int count = dl_advise_propose(dl_advise_items[i], &state, changes);
+        if (strcmp(dl_advise_items[i].name, item) != 0) continue;
+        const int count = dl_advise_propose(&dl_advise_items[i], &state, changes);
         if (count == 0)
             return dl_fail(err, DL_ERR_NO, "--rewrite %s: nothing in %s changes", item,
                            state.workload->name);

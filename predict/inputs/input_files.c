@@ -10,6 +10,7 @@
 #include "model/core/text.h"
 #include "model/catalog/data_internal.h"
 #include "model/catalog/node_class.h"
+#include "model/framework/settings.h"
 #include "predict/inputs/inputs.h"
 
 /* One file with its hash; a name without a file (a built-in part of a name) is omitted. *count
@@ -189,6 +190,16 @@ static void add_ranks(struct dl_text *line, const struct dl_plan *plan) {
     }
 }
 
+/* Settings that a search chose. */
+static void add_settings(struct dl_text *line, const struct dl_options *options,
+                         const struct dl_plan *plan) {
+    for (int n = 1; dl_settings_varied[n] != NULL; n++) {
+        const char *name = dl_settings_varied[n], *value = dl_settings_text(plan, n, line->arena);
+        if (value == NULL || dl_option_given(options, name)) continue;
+        dl_text_printf(line, " --%s%s%s", name, value[0] != 0 ? " " : "", value);
+    }
+}
+
 const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_options *options,
                                    const char *command, const struct dl_framework *framework,
                                    const struct dl_plan *plan) {
@@ -241,5 +252,6 @@ const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_o
             dl_text_printf(&line, " --virtual-stages %" PRId64, plan->virtual_stages);
         dl_text_printf(&line, " --mapping %s", dl_mapping_names[plan->mapping]);
     }
+    add_settings(&line, options, plan);
     return dl_text_string(&line);
 }

@@ -97,10 +97,9 @@ static enum dl_code add(struct search *m, int index, const char *workload,
         return dl_fail(err, DL_ERR_USAGE, "more than %d combinations", DL_MATCH_ROWS);
     const struct dl_prediction *p = &v.prediction;
     const double rate = p->fits ? p->throughput_samples_per_s : NAN, per_j = rate / v.job_w,
-                 price = m->out->prices_per_node_hour[index] > 0
-                             ? m->out->prices_per_node_hour[index]
-                         : m->rates.price_per_node_hour > 0 ? m->rates.price_per_node_hour
-                                                            : v.price_per_node_hour,
+                 price = m->out->price_per_node_hour[index] > 0 ? m->out->price_per_node_hour[index]
+                         : m->rates.price_per_node_hour > 0     ? m->rates.price_per_node_hour
+                                                                : v.price_per_node_hour,
                  carbon = m->rates.carbon_g_per_kwh,
                  half = log(p->iteration_high_s / p->iteration_s), power = Z80 * v.power_sigma_log;
     m->out->rows[m->out->count++] = (struct dl_match_row){
@@ -214,8 +213,8 @@ static enum dl_code list_given(const struct search *m, const char *name, const c
 static enum dl_code read_weights(struct search *m, const struct asked *asked, struct dl_err *err) {
     struct dl_match *out = m->out;
     double sum = 0;
-    DL_TRY(read_amounts(m, "prices", asked->prices, out->system_count, out->prices_per_node_hour,
-                        err));
+    DL_TRY(
+        read_amounts(m, "prices", asked->prices, out->system_count, out->price_per_node_hour, err));
     DL_TRY(read_amounts(m, "weights", asked->weights, out->workload_count, out->weights, err));
     for (int w = 0; w < out->workload_count; w++) sum += out->weights[w];
     for (int w = 0; sum > 0 && w < out->workload_count; w++) out->weights[w] /= sum;

@@ -1,4 +1,4 @@
-/* match.h - which architecture for which framework and network: every combination of the systems,
+/* match.h - compares machines for workloads: every combination of the systems,
  * networks and frameworks of the options, predicted as `dlmodel predict` does. */
 #ifndef DL_PREDICT_INPUTS_MATCH_H
 #define DL_PREDICT_INPUTS_MATCH_H
@@ -28,8 +28,8 @@ struct dl_match_row {
 struct dl_match {
     const char *systems[DL_MATCH_NAMES], *workloads[DL_MATCH_NAMES];
     int system_count, workload_count;
-    double weights[DL_MATCH_NAMES];              /* of the workloads, sum 1; all 0: not given */
-    double prices_per_node_hour[DL_MATCH_NAMES]; /* of a node-hour of each system; 0: not given */
+    double weights[DL_MATCH_NAMES];             /* of the workloads, sum 1; all 0: not given */
+    double price_per_node_hour[DL_MATCH_NAMES]; /* of a node-hour of each system; 0: not given */
     int64_t nodes;
     enum dl_precision precision; /* of all combinations */
     bool precision_chosen;       /* not given, and not the default of every device */

@@ -12,7 +12,7 @@ static const double S_PER_HOUR = 3600, J_PER_KWH = 3.6e6, MILLION = 1e6;
 
 static const char *currency_of(const struct dl_prediction_row *row) {
     const char *currency = dl_currency_of(row->system, row->rates);
-    return currency != NULL ? currency : "(currency of --price)";
+    return currency != NULL ? currency : "in the currency of --price";
 }
 
 static const char *price_text(const struct dl_prediction_row *row, struct dl_arena *arena) {

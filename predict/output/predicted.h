@@ -45,6 +45,13 @@ const char *dl_recommend_command(struct dl_context *context, const struct dl_opt
 void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p,
                        const struct dl_gains *gains);
 
+/* A row for each framework or number of nodes, the fastest framework first. Text: at most 100
+ * columns; of several frameworks without the bound, plans that do not fit where another does, and
+ * frameworks that behave exactly like one shown, which the line after the table names. every_row:
+ * all rows and columns. CSV: every row, in the order of the prediction. */
+const char *dl_predicted_table(struct dl_context *context, const struct dl_predicted *p,
+                               enum dl_format format, bool every_row);
+
 /* Frameworks x numbers of nodes, fastest first: throughput, and efficiency, memory and bottleneck
  * on the most nodes. */
 const char *dl_predicted_matrix(struct dl_context *context, const struct dl_predicted *p);

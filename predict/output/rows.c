@@ -141,7 +141,7 @@ const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *
 double dl_terms_least_shown_s(const struct dl_prediction *p, size_t shown, struct dl_arena *arena) {
     double *times_s = dl_arena_alloc(arena, (size_t)p->term_count + 1, sizeof *times_s);
     size_t n = 0;
-    for (int i = 0; i < p->term_count && times_s != NULL; i++) {
+    for (int i = 0; i < p->term_count; i++) {
         if (strcmp(p->terms[i].group, "memory") != 0 && dl_known(p->terms[i].value))
             times_s[n++] = p->terms[i].value;
     }

@@ -29,9 +29,30 @@ struct dl_row_field {
 };
 bool dl_rows_field(int index, struct dl_row_field *out);
 
-/* What the text shows besides: the strategy of each row; tokens, model flop/s, MFU and HFU; how
- * the row splits, shards and recomputes; time, cost, energy and device-hours of a whole run. */
-enum { DL_ROWS_STRATEGY = 1, DL_ROWS_TOKENS = 2, DL_ROWS_PLAN = 4, DL_ROWS_RUN = 8 };
+/* Which columns the text shows besides iteration, rate, memory and bottleneck. PLAN: how the row
+ * splits, shards and recomputes; RUN: time and cost of a whole run; with --long, LONG: the parts of
+ * the iteration, TOKENS: tokens, model flop/s, MFU and HFU, LONG_RUN: energy and device-hours. */
+enum {
+    DL_ROWS_FRAMEWORK = 1,
+    DL_ROWS_STRATEGY = 2,
+    DL_ROWS_PLAN = 4,
+    DL_ROWS_NODES = 8,
+    DL_ROWS_RUN = 16,
+    DL_ROWS_INPUT = 32,
+    DL_ROWS_SCALING = 64,
+    DL_ROWS_LONG = 128,
+    DL_ROWS_TOKENS = 256,
+    DL_ROWS_LONG_RUN = 512,
+    DL_ROWS_RELEASE = 1024
+};
+struct dl_rows_style {
+    unsigned show;
+    bool in_s;       /* times in s instead of ms */
+    bool tokens;     /* the rate is of tokens */
+    bool no_gpus;    /* devices are no GPUs */
+    bool short_plan; /* without micro-batch, schedule and virtual stages */
+    bool no_share;   /* the bottleneck without its share */
+};
 /* The ZeRO stage that the strategy implies or the plan has; 0: none. */
 int64_t dl_rows_zero(const struct dl_plan *plan);
 /* "tp4 pp8 v2 mb1 selective zero1"; NULL: plain data parallelism. */
@@ -40,8 +61,14 @@ const char *dl_rows_plan_words(const struct dl_plan *plan, struct dl_arena *aren
 bool dl_rows_is_chosen(const struct dl_plan *plan);
 /* "Plan of megatron-core: dp 8, tp 4, ...\n"; "" for plain data parallelism. */
 const char *dl_rows_plan_text(const struct dl_prediction_row *row, struct dl_arena *arena);
-void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show);
-void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row);
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena,
+                  const struct dl_rows_style *style);
+void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
+                 const struct dl_rows_style *style);
+/* "148 (127-209)": with its 80 % interval; "7.22 of 16" GiB. */
+const char *dl_rows_iteration_text(const struct dl_prediction *prediction, bool in_s,
+                                   struct dl_arena *arena);
+const char *dl_rows_memory_text(const struct dl_memory *memory, struct dl_arena *arena);
 /* Begins the object of a row in the open JSON array, warnings included; the caller may add members
  * and ends it. */
 void dl_rows_json_open(struct dl_json_writer *writer, const struct dl_prediction_row *row);

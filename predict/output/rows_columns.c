@@ -7,13 +7,15 @@
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/throughput.h"
 #include "model/core/columns.h"
+#include "model/core/figure.h"
 #include "predict/output/rows.h"
 
 #define GIB 1073741824.0
 #define MS 1e-3
 #define TERA 1e12
 
-/* What the columns show: the prediction and its plan, and what follows from them. */
+/* What the columns show: the prediction and its plan, and what follows from them. The last line:
+ * in text alone. */
 struct facts {
     struct dl_prediction p;
     struct dl_plan plan;
@@ -24,22 +26,28 @@ struct facts {
         *bottleneck, *currency, *schedule, *recompute;
     int64_t devices, expert_ranks, virtual_stages, zero_stage, corrected_by;
     double device_hours, power_w, iteration_energy_j, max_micro_batch_samples, micro_batch_samples;
+    const char *iteration_text, *run_text, *memory_text, *bottleneck_text;
+    double rate;
 };
 
 #define SHOWN(member, key, heading, unit, scale, digits, show, help)                               \
     DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, show, help)
 #define HIDDEN(member, key, help) DL_HIDDEN(struct facts, member, key, help)
+#define TEXT(member, heading, unit, show)                                                          \
+    DL_SHOWN(struct facts, member, NULL, heading, unit, 0, 4, show, NULL)
 static const struct dl_list_column columns[] = {
     HIDDEN(system, "system", "name of the system"),
     HIDDEN(workload, "workload", "name of the workload"),
-    SHOWN(framework, "framework", "framework", "", 0, 0, 0, "a framework in one distributed mode"),
+    SHOWN(framework, "framework", "framework", "", 0, 0, DL_ROWS_FRAMEWORK,
+          "a framework in one distributed mode"),
+    TEXT(release, "release", "", DL_ROWS_RELEASE),
     SHOWN(strategy, "strategy", "strategy", "", 0, 0, DL_ROWS_STRATEGY, "parallel strategy"),
     SHOWN(plan_text, "plan", "plan", "", 0, 0, DL_ROWS_PLAN,
           "ranks, micro-batch, schedule, recomputation and ZeRO stage in short; absent of plain "
           "data parallelism"),
     HIDDEN(precision, "precision", "arithmetic"),
-    SHOWN(plan.nodes, "nodes", "nodes", "", 0, 0, 0, "nodes of the job"),
-    SHOWN(devices, "devices", "dev", "", 0, 0, 0, "devices of the job"),
+    SHOWN(plan.nodes, "nodes", "nodes", "", 0, 0, DL_ROWS_NODES, "nodes of the job"),
+    SHOWN(devices, "devices", "GPUs", "", 0, 0, DL_ROWS_NODES, "devices of the job"),
     HIDDEN(plan.batch_per_device_samples, "batch_per_device_samples",
            "batch of one device per iteration"),
     HIDDEN(plan.global_batch_samples, "global_batch_samples", "batch of all devices per iteration"),
@@ -47,20 +55,20 @@ static const struct dl_list_column columns[] = {
     HIDDEN(plan.tp, "tp", "tensor-parallel ranks"),
     HIDDEN(plan.pp, "pp", "pipeline stages"),
     HIDDEN(plan.sp, "sp", "context-parallel ranks or spatial parts"),
-    SHOWN(p.compute_s, "compute_s", "compute", "ms", MS, 0, 0, "forward + backward + update"),
-    SHOWN(p.comm_s, "comm_s", "comm", "ms", MS, 0, 0,
+    SHOWN(p.compute_s, "compute_s", "compute", "ms", MS, 0, DL_ROWS_LONG,
+          "forward + backward + update"),
+    SHOWN(p.comm_s, "comm_s", "comm", "ms", MS, 0, DL_ROWS_LONG,
           "all communication of an iteration, hidden or not"),
-    SHOWN(p.exposed_comm_s, "exposed_comm_s", "exposed", "ms", MS, 0, 0,
+    SHOWN(p.exposed_comm_s, "exposed_comm_s", "exposed", "ms", MS, 0, DL_ROWS_LONG,
           "communication that is not hidden by computation"),
-    SHOWN(p.iteration_s, "iteration_s", "iter", "ms", MS, 0, 0,
-          "compute + exposed communication + exposed input + bubble + overhead"),
-    SHOWN(p.iteration_low_s, "iteration_low_s", "low", "ms", MS, 0, 0,
-          "low end of the 80 % interval"),
-    SHOWN(p.iteration_high_s, "iteration_high_s", "high", "ms", MS, 0, 0,
-          "high end of the 80 % interval"),
-    SHOWN(p.throughput_samples_per_s, "throughput_samples_per_s", "samples", "1/s", 0, 4, 0,
-          "global batch / iteration"),
-    SHOWN(p.scaling_efficiency, "scaling_efficiency", "eff", "%", 0.01, 0, 0,
+    TEXT(iteration_text, "iteration", "ms (80 %)", 0),
+    HIDDEN(p.iteration_s, "iteration_s",
+           "compute + exposed communication + exposed input + bubble + overhead"),
+    HIDDEN(p.iteration_low_s, "iteration_low_s", "low end of the 80 % interval"),
+    HIDDEN(p.iteration_high_s, "iteration_high_s", "high end of the 80 % interval"),
+    TEXT(rate, "samples/s", "", 0),
+    HIDDEN(p.throughput_samples_per_s, "throughput_samples_per_s", "global batch / iteration"),
+    SHOWN(p.scaling_efficiency, "scaling_efficiency", "scaling", "%", 0.01, 0, DL_ROWS_SCALING,
           "time of one device alone with the same batch per device / iteration"),
     HIDDEN(p.epoch_s, "epoch_s",
            "time of an epoch of the usual dataset; absent when the workload has none"),
@@ -75,12 +83,12 @@ static const struct dl_list_column columns[] = {
           "that rate / the device's dense datasheet rate at this precision (F-MFU)"),
     SHOWN(throughput.hfu_frac, "hfu_frac", "HFU", "%", 0.01, 0, DL_ROWS_TOKENS,
           "the same with recomputation (F-HFU)"),
-    SHOWN(total.time_s, "run_s", "run", "h", 3600, 0, DL_ROWS_RUN,
-          "time of the run of --tokens or --epochs; absent without them"),
+    TEXT(run_text, "run", "", DL_ROWS_RUN),
+    HIDDEN(total.time_s, "run_s", "time of the run of --tokens or --epochs; absent without them"),
     SHOWN(run.cost, "cost", "cost", "", 0, 4, DL_ROWS_RUN, "cost of that run; absent when unknown"),
-    SHOWN(run.energy_j, "energy_j", "energy", "kWh", 3.6e6, 0, DL_ROWS_RUN,
+    SHOWN(run.energy_j, "energy_j", "energy", "kWh", 3.6e6, 0, DL_ROWS_LONG_RUN,
           "energy of that run; absent when unknown"),
-    SHOWN(device_hours, "gpu_hours", "device", "h", 0, 4, DL_ROWS_RUN,
+    SHOWN(device_hours, "gpu_hours", "device", "h", 0, 4, DL_ROWS_LONG_RUN,
           "device-hours of that run; absent without --tokens and --epochs"),
     HIDDEN(run.carbon_g, "carbon_g", "carbon dioxide of that run; absent without --carbon"),
     HIDDEN(power_w, "power_w", "mean power of all nodes, with PUE (F-POWER); absent when unknown"),
@@ -90,7 +98,8 @@ static const struct dl_list_column columns[] = {
            "backward pass on the device, with the slowdown while collectives run"),
     HIDDEN(p.update_s, "update_s", "optimizer step"),
     HIDDEN(p.input_s, "input_s", "data loading and host-to-device copy, hidden or not"),
-    HIDDEN(p.exposed_input_s, "exposed_input_s", "input that is not hidden by computation"),
+    SHOWN(p.exposed_input_s, "exposed_input_s", "input", "ms", MS, 0, DL_ROWS_INPUT,
+          "input that is not hidden by computation"),
     HIDDEN(p.bubble_s, "bubble_s", "idle time of pipeline stages (bubble)"),
     HIDDEN(p.overhead_s, "overhead_s", "launch gaps, host time and straggler wait"),
     HIDDEN(p.memory.weights_bytes, "memory.weights_bytes",
@@ -102,20 +111,20 @@ static const struct dl_list_column columns[] = {
            "workspace of libraries, and what the allocator reserves in vain"),
     HIDDEN(p.memory.buffers_bytes, "memory.buffers_bytes", "buffers of gradient synchronization"),
     HIDDEN(p.memory.context_bytes, "memory.context_bytes", "context of runtime and framework"),
-    SHOWN(p.memory.total_bytes, "memory.total_bytes", "memory", "GiB", GIB, 0, 0,
-          "memory of one device, with fragmentation"),
+    TEXT(memory_text, "memory", "GiB", 0),
+    HIDDEN(p.memory.total_bytes, "memory.total_bytes", "memory of one device, with fragmentation"),
     HIDDEN(p.memory.reserved_bytes, "memory.reserved_bytes",
            "of it, reserved by the framework's allocator: all but the context"),
     HIDDEN(p.memory.capacity_bytes, "memory.capacity_bytes", "memory that one device has"),
     HIDDEN(p.fits, "fits", "the total fits in the capacity"),
     HIDDEN(p.fits_probability_frac, "fits_probability",
            "probability that it fits, from the spread of measured over predicted memory"),
-    SHOWN(bottleneck, "bottleneck", "bottleneck", "", 0, 0, 0,
-          "compute, memory-bandwidth, latency, intra-link, inter-link, host-copy, "
-          "host, parameter-server, input, pipeline-bubble, framework, memory-capacity or "
-          "scaling-limit"),
-    SHOWN(p.bottleneck_share, "bottleneck_share", "share", "%", 0.01, 0, 0,
-          "share of the bottleneck in the iteration"),
+    TEXT(bottleneck_text, "bottleneck", "", 0),
+    HIDDEN(bottleneck, "bottleneck",
+           "compute, memory-bandwidth, latency, intra-link, inter-link, host-copy, "
+           "host, parameter-server, input, pipeline-bubble, framework, memory-capacity or "
+           "scaling-limit"),
+    HIDDEN(p.bottleneck_share, "bottleneck_share", "share of the bottleneck in the iteration"),
     HIDDEN(p.extrapolated, "extrapolated", "outside the calibrated range"),
     HIDDEN(max_micro_batch_samples, "max_micro_batch_samples",
            "largest micro-batch with which every pipeline stage fits; absent where it is not "
@@ -164,11 +173,14 @@ static const char *unit_of(const char *key) {
 
 bool dl_rows_field(int index, struct dl_row_field *out) {
     static const char *const types[] = {"string", "number", "integer", "boolean"};
-    if (index < 0 || index >= (int)COLUMNS) return false;
-    const struct dl_column *column = &columns[index].column;
-    *out = (struct dl_row_field){column->key, types[column->type], unit_of(column->key),
-                                 columns[index].help};
-    return true;
+    for (size_t i = 0, keyed = 0; i < COLUMNS; i++) {
+        const struct dl_column *column = &columns[i].column;
+        if (column->key == NULL || (int)keyed++ != index) continue;
+        *out = (struct dl_row_field){column->key, types[column->type], unit_of(column->key),
+                                     columns[i].help};
+        return true;
+    }
+    return false;
 }
 
 /* A plan that does not fit trains nothing: it has an iteration and a memory, but no speed. */
@@ -177,6 +189,43 @@ static void drop_speed(struct facts *f) {
     f->throughput.tokens_per_s = f->throughput.device_tokens_per_s = NAN;
     f->throughput.device_model_flop_per_s = f->throughput.mfu_frac = f->throughput.hfu_frac = NAN;
     f->total.time_s = f->device_hours = f->run.cost = f->run.energy_j = f->run.carbon_g = NAN;
+}
+
+const char *dl_rows_iteration_text(const struct dl_prediction *p, bool in_s,
+                                   struct dl_arena *arena) {
+    const double unit_s = in_s ? 1 : MS;
+    return dl_arena_printf(arena, "%s (%s-%s)", dl_figure_text(arena, p->iteration_s / unit_s, 3),
+                           dl_figure_text(arena, p->iteration_low_s / unit_s, 3),
+                           dl_figure_text(arena, p->iteration_high_s / unit_s, 3));
+}
+
+const char *dl_rows_memory_text(const struct dl_memory *m, struct dl_arena *arena) {
+    const char *total = dl_figure_text(arena, m->total_bytes / GIB, 3);
+    return dl_known(m->capacity_bytes)
+               ? dl_arena_printf(arena, "%s of %.3g", total, m->capacity_bytes / GIB)
+               : total;
+}
+
+/* "tp4 pp2 selective zero1": without micro-batch and virtual stages. */
+static const char *short_plan(const struct dl_plan *plan, struct dl_arena *arena) {
+    struct dl_plan ranks = *plan;
+    ranks.micro_batch_samples = 0;
+    ranks.virtual_stages = 1;
+    ranks.schedule = DL_1F1B;
+    return dl_rows_plan_words(&ranks, arena);
+}
+
+static void read_texts(const struct dl_prediction_row *row, const struct dl_rows_style *style,
+                       struct dl_arena *arena, struct facts *f) {
+    const double tokens = dl_tokens_per_sample(row->workload);
+    f->rate = f->p.throughput_samples_per_s * (dl_known(tokens) ? tokens : 1);
+    f->iteration_text = dl_rows_iteration_text(&f->p, style->in_s, arena);
+    f->run_text = dl_known(f->total.time_s) ? dl_duration_text(arena, f->total.time_s) : NULL;
+    f->memory_text = dl_rows_memory_text(&f->p.memory, arena);
+    f->bottleneck_text = style->no_share ? f->bottleneck
+                                         : dl_arena_printf(arena, "%s %.0f %%", f->bottleneck,
+                                                           100 * f->p.bottleneck_share);
+    if (style->short_plan) f->plan_text = short_plan(row->plan, arena);
 }
 
 static void read_facts(const struct dl_prediction_row *row, struct dl_arena *arena,
@@ -217,13 +266,26 @@ static void read_facts(const struct dl_prediction_row *row, struct dl_arena *are
     if (!p->fits) drop_speed(out);
 }
 
-void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show) {
-    dl_list_table(table, arena, columns, COLUMNS, show);
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena,
+                  const struct dl_rows_style *style) {
+    struct dl_column *shown = dl_list_table(table, arena, columns, COLUMNS, style->show);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        struct dl_column *c = &shown[i];
+        const size_t member = columns[i].at;
+        if (style->in_s && c->unit != NULL && strcmp(c->unit, "ms") == 0)
+            c->unit = "s", c->scale = 1;
+        if (style->in_s && member == offsetof(struct facts, iteration_text)) c->unit = "s (80 %)";
+        if (style->tokens && member == offsetof(struct facts, rate)) c->heading = "tokens/s";
+        if (style->no_gpus && c->heading != NULL && member == offsetof(struct facts, devices))
+            c->heading = "devices";
+    }
 }
 
-void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row) {
+void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
+                 const struct dl_rows_style *style) {
     struct facts facts;
     read_facts(row, table->arena, &facts);
+    read_texts(row, style, table->arena, &facts);
     dl_list_add(table, columns, &facts);
 }
 

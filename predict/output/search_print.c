@@ -6,23 +6,22 @@
 #include <string.h>
 
 #include "model/statistics/stats.h"
+#include "model/core/figure.h"
 #include "model/core/text.h"
 #include "model/engine/strategies/strategy.h"
+#include "predict/manual/wrap.h"
 #include "predict/output/rows.h"
 #include "predict/output/search_rows.h"
+
+enum { WIDTH = 100 };
 
 struct dl_prediction_row dl_searched_row(const struct dl_search_report *report,
                                          const struct dl_searched *row) {
     return (struct dl_prediction_row){
         report->inputs->system, dl_inputs_workload(report->inputs, report->framework),
-        report->framework,      row->plan,
+        row->framework,         row->plan,
         row->prediction,        &report->inputs->length,
         &report->inputs->rates};
-}
-
-/* People read iterations of less than a second in ms. */
-static bool is_short(const struct dl_search_report *report) {
-    return report->row_count > 0 && report->rows[0].prediction->iteration_s < 1;
 }
 
 static void show_time(struct dl_column *column, bool in_ms) {
@@ -33,8 +32,7 @@ static void show_time(struct dl_column *column, bool in_ms) {
 
 /* Plans matter most on a screen: only the longest of the hundreds of kernels of a convolutional
  * network are shown. */
-static const char *terms_text(struct dl_context *context, const struct dl_prediction *p,
-                              bool in_ms) {
+static const char *terms_text(struct dl_arena *arena, const struct dl_prediction *p, bool in_ms) {
     enum { MANY = 40, SHOWN = 12 };
     struct dl_column term_columns[] = {
         {"term", "term of the best plan", "", DL_COLUMN_STRING, 0, 0},
@@ -47,9 +45,9 @@ static const char *terms_text(struct dl_context *context, const struct dl_predic
     double left_s = 0;
     int left = 0;
     show_time(&term_columns[2], in_ms);
-    dl_table_init(&table, context->arena, term_columns, 5);
+    dl_table_init(&table, arena, term_columns, 5);
     const double least_s =
-        p->term_count > MANY ? dl_terms_least_shown_s(p, SHOWN, context->arena) : -INFINITY;
+        p->term_count > MANY ? dl_terms_least_shown_s(p, SHOWN, arena) : -INFINITY;
     for (int i = 0; i < p->term_count; i++) {
         const bool memory = strcmp(p->terms[i].group, "memory") == 0;
         if (!memory && !(p->terms[i].value >= least_s)) {
@@ -66,60 +64,39 @@ static const char *terms_text(struct dl_context *context, const struct dl_predic
     }
     if (left > 0) {
         union dl_cell *c = dl_table_row(&table);
-        c[0].string = dl_arena_printf(context->arena, "%d shorter terms", left);
+        c[0].string = dl_arena_printf(arena, "%d shorter terms", left);
         c[2].number = left_s;
         c[4].string = "dlmodel explain prints them all";
     }
     return dl_table_text(&table);
 }
 
-static const char *limits_text(struct dl_context *context, const struct dl_limits *limits,
-                               double iteration_s, bool in_ms) {
-    struct dl_arena *arena = context->arena;
+static void add_limits(struct dl_text *text, const struct dl_limits *limits, bool in_ms) {
     const double per_s = in_ms ? 1e3 : 1;
-    const char *unit = in_ms ? "ms" : "s";
-    const char *text = "Limits of the best plan:";
+    dl_text_add(text, "Limits of the best plan:\n");
     for (int i = 0; i < limits->active_count; i++) {
         const struct dl_limit_active *l = &limits->active[i];
-        text = dl_known(l->cost_s)
-                   ? dl_arena_printf(arena, "%s\n  %-42s %-14s %.4g %s", text, l->name, l->category,
-                                     per_s * l->cost_s, unit)
-                   : dl_arena_printf(arena, "%s\n  %-42s %-14s %.4g GiB", text, l->name,
-                                     l->category, l->cost_bytes / 1073741824);
+        const bool time = dl_known(l->cost_s);
+        dl_text_printf(text, "  %-42s %-14s %.4g %s\n", l->name, l->category,
+                       time ? per_s * l->cost_s : l->cost_bytes / 1073741824,
+                       !time   ? "GiB"
+                       : in_ms ? "ms"
+                               : "s");
     }
-    text = dl_arena_printf(
-        arena, "%s\nSensitivity (%% change in time per 1 %% change in the resource):", text);
-    for (int i = 0; i < limits->elasticity_count; i++) {
-        text = dl_arena_printf(arena, "%s\n  %-42s %+.3f", text, limits->elasticity[i].resource,
-                               limits->elasticity[i].value);
-    }
-    for (int of_plan = 1; of_plan >= 0; of_plan--) {
-        const char *said = NULL;
-        int listed = 0;
-        for (int i = 0; i < limits->change_count && listed < 3; i++) {
-            const struct dl_change *c = &limits->changes[i];
-            if (c->of_plan != (bool)of_plan) continue;
-            said = dl_arena_printf(arena, "%s%s%s (%.4g %s, -%.1f %%)", said != NULL ? said : "",
-                                   listed > 0 ? "; then " : "", c->text, per_s * c->iteration_s,
-                                   unit, 100 * (1 - c->iteration_s / iteration_s));
-            listed++;
-        }
-        text = dl_arena_printf(arena, "%s\n%s: %s", text,
-                               of_plan ? "Best change of the plan" : "Best hardware upgrade",
-                               said != NULL ? said : "none");
-    }
-    return dl_arena_printf(arena, "%s\n", text);
+    dl_text_add(text, "Sensitivity (% change in time per 1 % change in the resource):\n");
+    for (int i = 0; i < limits->elasticity_count; i++)
+        dl_text_printf(text, "  %-42s %+.3f\n", limits->elasticity[i].resource,
+                       limits->elasticity[i].value);
 }
 
-static const char *rejected_text(struct dl_context *context, const struct dl_search_worker *found) {
+static const char *rejected_text(struct dl_arena *arena, const struct dl_search_worker *found) {
     const char *text = "";
     for (int r = 0; r < DL_REJECTIONS; r++) {
         if (found->rejected_count[r] == 0) continue;
-        if (text != NULL)
-            text = dl_arena_printf(context->arena, "%s%s%lld %s", text, text[0] != 0 ? ", " : "",
-                                   (long long)found->rejected_count[r], dl_rejection_names[r]);
+        text = dl_arena_printf(arena, "%s%s%lld %s", text, text[0] != 0 ? ", " : "",
+                               (long long)found->rejected_count[r], dl_rejection_names[r]);
     }
-    return text == NULL || text[0] != 0 ? text : "none";
+    return text[0] != 0 ? text : "none";
 }
 
 static bool is_tight(const struct dl_searched *row) {
@@ -163,67 +140,124 @@ static void add_choice(struct dl_text *text, const struct dl_search_report *repo
         dl_search_plan_text(report->rows[fastest].plan, text->arena));
 }
 
-const char *dl_search_remarks(struct dl_arena *arena, const struct dl_search_report *report) {
-    struct dl_text text = {.arena = arena};
+static void add_remarks(struct dl_text *text, const struct dl_search_report *report) {
     int tied = 0;
     for (int i = 1; i < report->row_count; i++) tied += report->rows[i].tied;
     if (tied > 0)
-        dl_text_printf(&text, "%d other plan%s within the uncertainty of the best one.\n", tied,
+        dl_text_printf(text, "%d other plan%s within the uncertainty of the best one.\n", tied,
                        tied == 1 ? " is" : "s are");
-    add_choice(&text, report);
-    add_tight(&text, report);
-    return text.length > 0 ? dl_text_string(&text) : "";
+    add_choice(text, report);
+    add_tight(text, report);
 }
 
-/* Remarks, and the command that gives each row again. */
-static const char *commands_text(struct dl_context *context,
-                                 const struct dl_search_report *report) {
-    struct dl_text text = {.arena = context->arena};
-    dl_text_add(&text, dl_search_remarks(context->arena, report));
-    dl_text_add(&text, "\nCommands to reproduce each row:\n");
-    for (int i = 0; i < report->row_count; i++)
-        dl_text_printf(&text, "  %s\n", report->rows[i].command);
-    return dl_text_string(&text);
+/* "Why not: tp 8: 9 % slower; tp 2: out of memory." */
+static void add_neighbors(struct dl_text *text, const struct dl_search_report *report) {
+    const double best_s = report->rows[0].prediction->iteration_s;
+    struct dl_text line = {.arena = text->arena};
+    for (int i = 0; i < report->neighbor_count; i++) {
+        const struct dl_search_neighbor *n = &report->neighbors[i];
+        const double more = 100 * (n->iteration_s / best_s - 1);
+        dl_text_printf(&line, "%s%s %lld: ", i == 0 ? "Why not " : "; ", n->axis,
+                       (long long)n->ranks);
+        if (isinf(n->iteration_s))
+            dl_text_add(&line, "out of memory");
+        else if (fabs(more) < 0.5)
+            dl_text_add(&line, "as fast, less simple");
+        else
+            dl_text_printf(&line, "%.0f %% %s", fabs(more),
+                           more > 0 ? "slower" : "faster, but less simple");
+    }
+    if (line.length == 0) return;
+    dl_text_add(&line, ".");
+    dl_text_wrap(text, dl_text_string(&line), 0, WIDTH);
 }
 
-static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_search_report *report, const struct dl_table *table,
-                               const struct dl_table *front, struct dl_err *err) {
+/* The best changes of the plan and of the machine. */
+static void add_changes(struct dl_text *text, const struct dl_search_report *report) {
+    const struct dl_limits *limits = report->limits;
+    const double best_s = report->rows[0].prediction->iteration_s;
+    for (int of_plan = 1; of_plan >= 0; of_plan--) {
+        const int most = report->every_row ? 3 : 1;
+        int listed = 0;
+        for (int i = 0; i < limits->change_count && listed < most; i++) {
+            const struct dl_change *c = &limits->changes[i];
+            if (c->of_plan != (bool)of_plan || !(c->iteration_s < best_s)) continue;
+            dl_text_printf(text, "%s%s (%s, -%.1f %%)",
+                           listed++ > 0 ? "; then "
+                           : of_plan    ? "Best change of the plan: "
+                                        : "Best hardware upgrade: ",
+                           c->text, dl_duration_text(text->arena, c->iteration_s),
+                           100 * (1 - c->iteration_s / best_s));
+        }
+        if (listed > 0) dl_text_add(text, "\n");
+    }
+}
+
+static void add_best(struct dl_text *text, const struct dl_search_report *report) {
+    const struct dl_searched *best = &report->rows[0];
+    const struct dl_prediction *p = best->prediction;
     const struct dl_inputs *in = report->inputs;
+    struct dl_arena *arena = text->arena;
+    const bool stack = dl_known(in->workload->transformer_layers);
+    dl_text_printf(text,
+                   "Best plan: %s%s%s: %s per iteration (80 %% prediction interval %s), %s GiB of "
+                   "%s. Bottleneck: %s.\n\n",
+                   stack ? "" : best->plan->strategy->name, stack ? "" : " ",
+                   dl_search_plan_text(best->plan, arena), dl_duration_text(arena, p->iteration_s),
+                   dl_duration_range(arena, p->iteration_low_s, p->iteration_high_s),
+                   dl_figure_text(arena, p->memory.total_bytes / 1073741824, 3),
+                   dl_figure_text(arena, p->memory.capacity_bytes / 1073741824, 3),
+                   dl_bottleneck_names[p->bottleneck]);
+    dl_text_printf(text, "%s %s on %s (%s), %s, global batch %s: best plans by %s\n\n",
+                   in->workload->name, dl_precision_names[in->plan.precision], in->system->name,
+                   in->system->device->name, report->framework->name,
+                   dl_whole_text(arena, best->plan->global_batch_samples), report->objective);
+}
+
+/* --long: the command of each row, terms and limits of the best, what was searched. */
+static void add_details(struct dl_text *text, const struct dl_search_report *report) {
     const struct dl_search_worker *found = report->found;
-    const struct dl_prediction *best = report->rows[0].prediction;
-    const bool in_ms = is_short(report);
-    if (!report->every_row && report->front_count == 0)
-        return context->output(options, dl_search_brief(context->arena, report), err);
-    const char *plans = dl_table_text(table), *terms = terms_text(context, best, in_ms),
-               *commands = commands_text(context, report);
-    const char *limits = report->limits == NULL
-                             ? ""
-                             : limits_text(context, report->limits, best->iteration_s, in_ms);
-    const char *fronts =
-        report->front_count == 0
-            ? ""
-            : dl_arena_printf(
-                  context->arena,
-                  "\nPareto front of time, memory and devices (cheap: nothing beats it in time, "
-                  "cost and energy either):\n\n%s",
-                  dl_table_text(front));
-    return context->output(
-        options,
-        dl_arena_printf(
-            context->arena,
-            "%s %s on %s (%s), %s, global batch %.0f: best plans by %s\n\n%s\n%s%s\n%s\n%s\n%lld "
-            "plans "
-            "evaluated, %lld feasible, in %.3g s on %d "
-            "thread%s (%.3g plans/s). Rejected: %s.\n",
-            in->workload->name, dl_precision_names[in->plan.precision], in->system->name,
-            in->system->device->name, report->framework->name,
-            report->rows[0].plan->global_batch_samples, report->objective, plans, commands, fronts,
-            terms, limits, (long long)found->evaluated_count, (long long)found->feasible_count,
-            report->elapsed_s, report->threads, report->threads == 1 ? "" : "s",
-            report->elapsed_s > 0 ? (double)found->evaluated_count / report->elapsed_s : 0,
-            rejected_text(context, found)),
-        err);
+    dl_text_add(text, "\nCommands to reproduce each row:\n");
+    for (int i = 0; i < report->row_count; i++)
+        dl_text_printf(text, "  %s\n", report->rows[i].command);
+    dl_text_printf(text, "\n%s\n",
+                   terms_text(text->arena, report->rows[0].prediction, dl_search_is_short(report)));
+    if (report->limits != NULL) add_limits(text, report->limits, dl_search_is_short(report));
+    dl_text_printf(
+        text,
+        "\n%s plans evaluated, %s feasible, in %s on %d thread%s (%s plans/s). Rejected: "
+        "%s.\n",
+        dl_whole_text(text->arena, (double)found->evaluated_count),
+        dl_whole_text(text->arena, (double)found->feasible_count),
+        dl_duration_text(text->arena, report->elapsed_s), report->threads,
+        report->threads == 1 ? "" : "s",
+        dl_figure_text(
+            text->arena,
+            report->elapsed_s > 0 ? (double)found->evaluated_count / report->elapsed_s : 0, 3),
+        rejected_text(text->arena, found));
+}
+
+static const char *search_text(struct dl_arena *arena, const struct dl_search_report *report,
+                               const struct dl_table *table, const struct dl_table *front) {
+    struct dl_text text = {.arena = arena};
+    add_best(&text, report);
+    dl_text_printf(&text, "%s\n", dl_table_text(table));
+    if (report->front_count > 0)
+        dl_text_printf(&text,
+                       "Pareto front of time, memory and devices (cheap: nothing beats it in time, "
+                       "cost and energy either):\n\n%s\n",
+                       dl_table_text(front));
+    add_neighbors(&text, report);
+    add_remarks(&text, report);
+    if (report->limits != NULL) add_changes(&text, report);
+    if (report->every_row)
+        add_details(&text, report);
+    else
+        dl_text_printf(&text,
+                       "Reproduce: %s\n%d splits shown, one plan of each; all plans, their "
+                       "commands, terms and limits: --long\n",
+                       report->rows[0].command, table->row_count);
+    return dl_text_string(&text);
 }
 
 static void plan_json(struct dl_json_writer *w, const struct dl_search_report *report,
@@ -296,23 +330,45 @@ enum dl_code dl_search_print(struct dl_context *context, const struct dl_options
                              const struct dl_search_report *report, enum dl_format format,
                              struct dl_err *err) {
     if (format == DL_FORMAT_JSON) return print_json(context, options, report, err);
-    if (format == DL_FORMAT_LATEX)
-        return context->output(options, dl_search_latex(context->arena, report), err);
     struct dl_table table, front;
-    const bool csv = format == DL_FORMAT_CSV, in_ms = is_short(report);
-    const struct dl_run_length *length = &report->inputs->length;
-    unsigned show =
-        dl_known(dl_tokens_per_sample(report->inputs->workload)) ? DL_SEARCH_TOKENS : 0u;
-    if (length->tokens > 0 || length->epoch_count > 0) show |= DL_SEARCH_RUN;
-    if (strcmp(report->objective, "energy") == 0) show |= DL_SEARCH_ENERGY;
-    if (dl_known(dl_price_of(report->inputs->system, &report->inputs->rates)))
-        show |= DL_SEARCH_COST;
-    dl_search_rows_init(&table, context->arena, in_ms, show, report);
-    dl_search_rows_init(&front, context->arena, in_ms, show | DL_SEARCH_FRONT_ROWS, report);
-    for (int i = 0; i < report->row_count; i++)
-        dl_search_rows_add(&table, report, &report->rows[i]);
+    const bool csv = format == DL_FORMAT_CSV;
+    dl_search_rows_table(&table, context->arena, report);
+    dl_search_rows_init(&front, context->arena, DL_SEARCH_FRONT_ROWS, report);
     for (int i = 0; i < report->front_count; i++)
         dl_search_rows_add(csv ? &table : &front, report, &report->front[i]);
-    if (csv) return context->output(options, dl_table_csv(&table), err);
-    return print_text(context, options, report, &table, &front, err);
+    const char *text = format == DL_FORMAT_TEXT
+                           ? search_text(context->arena, report, &table, &front)
+                           : dl_table_render(&table, format);
+    return context->output(options, text, err);
+}
+
+enum dl_code dl_search_nothing(struct dl_arena *arena, const struct dl_search *search,
+                               const struct dl_search_request *r,
+                               const struct dl_search_worker *found, struct dl_err *err) {
+    const double gib = 1073741824,
+                 capacity = r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
+    if (found->rejected_count[DL_NOT_DEADLINE] > 0) {
+        return dl_fail(
+            err, DL_ERR_NO,
+            "no plan meets the deadline of %g s per iteration; %lld fit in memory; search "
+            "without --deadline and --max-iteration for the fastest",
+            r->iteration_limit_s, (long long)found->rejected_count[DL_NOT_DEADLINE]);
+    }
+    if (!found->has_nearest) {
+        return dl_fail(
+            err, DL_ERR_NO,
+            "no plan fits: sharded over all %lld devices, weights, gradients and optimizer states "
+            "still exceed the %.4g GiB of a device; nearest: more --nodes, or a device with more "
+            "memory",
+            (long long)(r->nodes[r->node_count - 1] * r->fixed.devices_per_node), capacity / gib);
+    }
+    const struct dl_plan plan = dl_search_plan(search, &found->nearest);
+    return dl_fail(err, DL_ERR_NO,
+                   "no plan fits in the %.4g GiB of a device; nearest needs %.4g GiB: --dp %lld "
+                   "--tp %lld --pp %lld --cp %lld "
+                   "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
+                   capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
+                   (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
+                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, arena),
+                   found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
 }

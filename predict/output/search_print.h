@@ -11,10 +11,11 @@
 struct dl_searched {
     const struct dl_plan *plan;
     const struct dl_prediction *prediction;
-    const char *command; /* that gives the prediction again */
-    bool front;          /* nothing beats it in time, memory and devices */
-    bool cost_front;     /* of those: nothing beats it in time, cost and energy */
-    bool tied;           /* its interval reaches that of the best plan */
+    const struct dl_framework *framework; /* with the plan's settings */
+    const char *command;                  /* that gives the prediction again */
+    bool front;                           /* nothing beats it in time, memory and devices */
+    bool cost_front;                      /* of those: nothing beats it in time, cost and energy */
+    bool tied;                            /* its interval reaches that of the best plan */
 };
 
 struct dl_search_report {
@@ -41,13 +42,8 @@ enum dl_code dl_search_print(struct dl_context *context, const struct dl_options
                              const struct dl_search_report *report, enum dl_format format,
                              struct dl_err *err);
 
-/* The answer on one screen, and what it says of ties and tight memory. */
-const char *dl_search_brief(struct dl_arena *arena, const struct dl_search_report *report);
-/* Its table alone, for LaTeX. */
-const char *dl_search_latex(struct dl_arena *arena, const struct dl_search_report *report);
 /* "dp32 tp4 pp2 v4 mb1 zero2 sp"; sp: sequence parallelism. */
 const char *dl_search_plan_text(const struct dl_plan *plan, struct dl_arena *arena);
-const char *dl_search_remarks(struct dl_arena *arena, const struct dl_search_report *report);
 
 /* Fails with why no plan is left, and which one is nearest. */
 enum dl_code dl_search_nothing(struct dl_arena *arena, const struct dl_search *search,

@@ -6,10 +6,11 @@
 
 #include "model/core/columns.h"
 #include "model/core/csv.h"
+#include "model/core/figure.h"
+#include "model/core/text.h"
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/settings.h"
 #include "predict/output/rows.h"
-
-#define GIB 1073741824.0
 
 /* What the columns show of one plan that was found. */
 struct facts {
@@ -21,52 +22,57 @@ struct facts {
     double micro_batch_samples, run_s, cost, energy_j, gpu_hours, iteration_cost,
         iteration_energy_j;
     bool tied, cost_front;
+    const char *plan_text, *iteration_text, *run_text, *memory_text; /* in text alone */
+    double rate;
     int64_t evaluated_count, feasible_count, rejected_count[DL_REJECTIONS];
 };
 
-#define SHOWN(member, key, heading, unit, digits)                                                  \
-    DL_SHOWN(struct facts, member, key, heading, unit, 0, digits, 0, NULL)
-#define SOME(member, key, heading, unit, scale, digits, show)                                      \
+#define SHOWN(member, key, heading, unit, scale, digits, show)                                     \
     DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, show, NULL)
+#define TEXT(member, heading, unit, show) SHOWN(member, NULL, heading, unit, 0, 4, show)
 #define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
 static const struct dl_list_column columns[] = {
-    SHOWN(strategy, "strategy", "strategy", "", 0),
-    SHOWN(plan.nodes, "nodes", "nodes", "", 0),
-    SHOWN(devices, "devices", "dev", "", 0),
-    SHOWN(plan.dp, "dp", "dp", "", 0),
-    SHOWN(plan.tp, "tp", "tp", "", 0),
-    SHOWN(plan.pp, "pp", "pp", "", 0),
-    SHOWN(plan.sp, "sp", "cp/sp", "", 0),
-    SHOWN(expert_ranks, "ep", "ep", "", 0),
-    SHOWN(micro_batch_samples, "micro_batch_samples", "micro", "", 4),
-    SHOWN(schedule, "schedule", "schedule", "", 0),
-    SHOWN(virtual_stages, "virtual_stages", "v", "", 0),
-    SHOWN(recompute, "recompute", "recompute", "", 0),
-    SHOWN(sequence_parallel, "sequence_parallel", "seq", "", 0),
-    SHOWN(zero_stage, "zero", "zero", "", 0),
+    SHOWN(strategy, "strategy", "strategy", "", 0, 0, DL_SEARCH_STRATEGY),
+    TEXT(plan_text, "plan", "", 0),
+    SHOWN(plan.nodes, "nodes", "nodes", "", 0, 0, DL_SEARCH_NODES),
+    HIDDEN(devices, "devices"),
+    HIDDEN(plan.dp, "dp"),
+    HIDDEN(plan.tp, "tp"),
+    HIDDEN(plan.pp, "pp"),
+    HIDDEN(plan.sp, "sp"),
+    HIDDEN(expert_ranks, "ep"),
+    HIDDEN(micro_batch_samples, "micro_batch_samples"),
+    HIDDEN(schedule, "schedule"),
+    HIDDEN(virtual_stages, "virtual_stages"),
+    HIDDEN(recompute, "recompute"),
+    HIDDEN(sequence_parallel, "sequence_parallel"),
+    HIDDEN(zero_stage, "zero"),
     HIDDEN(mapping, "mapping"),
-    SHOWN(p.iteration_s, "iteration_s", "iter", "s", 4),
-    SHOWN(p.iteration_low_s, "iteration_low_s", "low", "s", 3),
-    SHOWN(p.iteration_high_s, "iteration_high_s", "high", "s", 3),
-    SHOWN(tied, "tied_with_best", "tied", "", 0),
-    SHOWN(p.throughput_samples_per_s, "throughput_samples_per_s", "samples", "1/s", 4),
-    SOME(throughput.device_tokens_per_s, "tokens_per_s_per_device", "tokens", "1/s/dev", 0, 4,
-         DL_SEARCH_TOKENS),
+    TEXT(iteration_text, "iteration", "ms (80 %)", 0),
+    HIDDEN(p.iteration_s, "iteration_s"),
+    HIDDEN(p.iteration_low_s, "iteration_low_s"),
+    HIDDEN(p.iteration_high_s, "iteration_high_s"),
+    SHOWN(tied, "tied_with_best", "tied", "", 0, 0, DL_SEARCH_LONG),
+    TEXT(rate, "samples/s", "", 0),
+    HIDDEN(p.throughput_samples_per_s, "throughput_samples_per_s"),
+    HIDDEN(throughput.device_tokens_per_s, "tokens_per_s_per_device"),
     HIDDEN(throughput.device_model_flop_per_s, "model_flop_per_s_per_device"),
-    SOME(throughput.mfu_frac, "mfu_frac", "MFU", "%", 0.01, 3, DL_SEARCH_TOKENS),
+    SHOWN(throughput.mfu_frac, "mfu_frac", "MFU", "%", 0.01, 3, DL_SEARCH_TOKENS),
     HIDDEN(throughput.hfu_frac, "hfu_frac"),
-    SOME(run_s, "run_s", "run", "h", 3600, 0, DL_SEARCH_RUN),
-    SOME(cost, "cost", "cost", "", 0, 4, DL_SEARCH_RUN),
-    SOME(energy_j, "energy_j", "energy", "kWh", 3.6e6, 4, DL_SEARCH_RUN),
-    SOME(gpu_hours, "gpu_hours", "device", "h", 0, 4, DL_SEARCH_RUN),
-    SOME(iteration_cost, "iteration_cost", "cost", "", 0, 4, DL_SEARCH_COST),
-    SOME(iteration_energy_j, "iteration_energy_j", "energy", "J/sample", 0, 4, DL_SEARCH_ENERGY),
-    SOME(cost_front, "cost_front", "cheap", "", 0, 0, DL_SEARCH_FRONT_ROWS),
-    SHOWN(p.compute_s, "compute_s", "compute", "s", 3),
-    SHOWN(p.exposed_comm_s, "exposed_comm_s", "exposed", "s", 3),
-    SHOWN(p.bubble_s, "bubble_s", "bubble", "s", 3),
-    SOME(p.memory.total_bytes, "memory_bytes", "memory", "GiB", GIB, 3, 0),
-    SHOWN(bottleneck, "bottleneck", "bottleneck", "", 0),
+    TEXT(run_text, "run", "", DL_SEARCH_RUN),
+    HIDDEN(run_s, "run_s"),
+    SHOWN(cost, "cost", "cost", "", 0, 4, DL_SEARCH_RUN_COST),
+    SHOWN(energy_j, "energy_j", "energy", "kWh", 3.6e6, 4, DL_SEARCH_LONG_RUN),
+    SHOWN(gpu_hours, "gpu_hours", "device", "h", 0, 4, DL_SEARCH_LONG_RUN),
+    SHOWN(iteration_cost, "iteration_cost", "cost", "", 0, 4, DL_SEARCH_COST),
+    SHOWN(iteration_energy_j, "iteration_energy_j", "energy", "J/sample", 0, 4, DL_SEARCH_ENERGY),
+    SHOWN(cost_front, "cost_front", "cheap", "", 0, 0, DL_SEARCH_FRONT_ROWS),
+    SHOWN(p.compute_s, "compute_s", "compute", "s", 0, 3, DL_SEARCH_LONG),
+    SHOWN(p.exposed_comm_s, "exposed_comm_s", "exposed", "s", 0, 3, DL_SEARCH_LONG),
+    SHOWN(p.bubble_s, "bubble_s", "bubble", "s", 0, 3, DL_SEARCH_LONG),
+    TEXT(memory_text, "memory", "GiB", 0),
+    HIDDEN(p.memory.total_bytes, "memory_bytes"),
+    SHOWN(bottleneck, "bottleneck", "bottleneck", "", 0, 0, 0),
     HIDDEN(front, "front"),
     HIDDEN(command, "command"),
     HIDDEN(evaluated_count, "evaluated_count"),
@@ -79,6 +85,7 @@ static const struct dl_list_column columns[] = {
     HIDDEN(rejected_count[DL_NOT_DEADLINE], "rejected_deadline"),
     HIDDEN(rejected_count[DL_NOT_FASTER], "rejected_bound"),
     HIDDEN(rejected_count[DL_NOT_PARTS], "rejected_parts"),
+    HIDDEN(rejected_count[DL_NOT_HOST], "rejected_host_memory"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -87,32 +94,101 @@ static const char *currency_of(const struct dl_search_report *report) {
     return currency == NULL ? "" : currency;
 }
 
+const char *dl_search_plan_text(const struct dl_plan *plan, struct dl_arena *arena) {
+    const char *words = dl_rows_plan_words(plan, arena);
+    struct dl_text text = {.arena = arena};
+    dl_text_printf(&text, "dp%lld%s%s%s", (long long)plan->dp, words != NULL ? " " : "",
+                   words != NULL ? words : "", plan->sequence_parallel ? " sp" : "");
+    for (int n = 1; dl_settings_varied[n] != NULL; n++) {
+        const char *value = dl_settings_text(plan, n, arena);
+        if (value == NULL) continue;
+        dl_text_printf(&text, " %s%s%s", dl_settings_varied[n], value[0] != 0 ? "=" : "", value);
+    }
+    return dl_text_string(&text);
+}
+
+/* Of a stack of layers the ranks, of other networks also the strategy. */
+static bool same_split(const struct dl_plan *a, const struct dl_plan *b, bool stack) {
+    return (stack || a->strategy == b->strategy) && a->nodes == b->nodes && a->tp == b->tp &&
+           a->pp == b->pp && a->sp == b->sp && a->ep == b->ep;
+}
+
+/* Row i is the first of its split. */
+static bool is_first(const struct dl_search_report *report, int i) {
+    const bool stack = dl_known(report->inputs->workload->transformer_layers);
+    for (int k = 0; k < i; k++) {
+        if (same_split(report->rows[k].plan, report->rows[i].plan, stack)) return false;
+    }
+    return true;
+}
+
+bool dl_search_is_short(const struct dl_search_report *report) {
+    return report->row_count > 0 && report->rows[0].prediction->iteration_s < 1;
+}
+
 /* Times of short iterations in ms; energy and cost of an iteration per sample, which all plans have
  * equally many of. */
-static void adapt(struct dl_column *column, struct dl_arena *arena, bool in_ms, unsigned show,
+static void adapt(struct dl_column *column, size_t member, struct dl_arena *arena,
                   const struct dl_search_report *report) {
-    const bool cost = strcmp(column->key, "iteration_cost") == 0 && (show & DL_SEARCH_COST) != 0,
-               energy =
-                   strcmp(column->key, "iteration_energy_j") == 0 && (show & DL_SEARCH_ENERGY) != 0;
+    const double samples = report->rows[0].plan->global_batch_samples;
+    const bool in_ms = dl_search_is_short(report);
     if (in_ms && column->unit != NULL && strcmp(column->unit, "s") == 0) {
         column->unit = "ms";
         column->scale = 1e-3;
     }
-    if (cost) column->unit = dl_arena_printf(arena, "%s/Msample", currency_of(report));
-    if (cost || energy)
-        column->scale = report->rows[0].plan->global_batch_samples / (cost ? 1e6 : 1);
+    if (member == offsetof(struct facts, iteration_text) && !in_ms) column->unit = "s (80 %)";
+    if (member == offsetof(struct facts, rate) &&
+        dl_known(dl_tokens_per_sample(report->inputs->workload)))
+        column->heading = "tokens/s";
+    if (member == offsetof(struct facts, iteration_cost)) {
+        column->unit = dl_arena_printf(arena, "%s/Msample", currency_of(report));
+        column->scale = samples / 1e6;
+    }
+    if (member == offsetof(struct facts, iteration_energy_j)) column->scale = samples;
 }
 
-void dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms, unsigned show,
+/* The columns that the rows need. */
+static unsigned show_of(const struct dl_search_report *report) {
+    const struct dl_inputs *in = report->inputs;
+    const bool run = in->length.tokens > 0 || in->length.epoch_count > 0,
+               price = dl_known(dl_price_of(in->system, &in->rates)),
+               by_cost = strcmp(report->objective, "cost") == 0;
+    unsigned show = 0;
+    for (int i = 1; i < report->row_count; i++) {
+        if (report->rows[i].plan->nodes != report->rows[0].plan->nodes) show |= DL_SEARCH_NODES;
+    }
+    if (!dl_known(in->workload->transformer_layers)) show |= DL_SEARCH_STRATEGY;
+    if (run) show |= price ? DL_SEARCH_RUN | DL_SEARCH_RUN_COST : DL_SEARCH_RUN;
+    if (by_cost || (report->every_row && price)) show |= DL_SEARCH_COST;
+    if (strcmp(report->objective, "energy") == 0) show |= DL_SEARCH_ENERGY;
+    if (!report->every_row) return show;
+    if (dl_known(dl_tokens_per_sample(in->workload))) show |= DL_SEARCH_TOKENS;
+    return show | (run ? DL_SEARCH_LONG | DL_SEARCH_LONG_RUN : DL_SEARCH_LONG);
+}
+
+void dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show,
                          const struct dl_search_report *report) {
+    if (report != NULL) show |= show_of(report);
     struct dl_column *shown = dl_list_table(table, arena, columns, COLUMNS, show);
-    for (int i = 0; i < table->column_count; i++) adapt(&shown[i], arena, in_ms, show, report);
+    for (int i = 0; report != NULL && i < table->column_count; i++)
+        adapt(&shown[i], columns[i].at, arena, report);
+}
+
+void dl_search_rows_table(struct dl_table *table, struct dl_arena *arena,
+                          const struct dl_search_report *report) {
+    enum { MOST = 10 };
+    dl_search_rows_init(table, arena, 0, report);
+    for (int i = 0; i < report->row_count && (report->every_row || table->row_count < MOST); i++) {
+        if (report->every_row || is_first(report, i))
+            dl_search_rows_add(table, report, &report->rows[i]);
+    }
 }
 
 void dl_search_rows_add(struct dl_table *table, const struct dl_search_report *report,
                         const struct dl_searched *row) {
     const struct dl_prediction_row r = dl_searched_row(report, row);
     const struct dl_plan *plan = row->plan;
+    const double tokens = dl_tokens_per_sample(r.workload);
     const struct dl_run_total total = dl_rows_total(&r);
     const struct dl_spending run = dl_rows_spending(&r, total.time_s),
                              once = dl_rows_spending(&r, row->prediction->iteration_s);
@@ -139,6 +215,12 @@ void dl_search_rows_add(struct dl_table *table, const struct dl_search_report *r
         .gpu_hours = total.device_time_s / 3600,
         .iteration_cost = once.cost,
         .iteration_energy_j = once.energy_j,
+        .plan_text = dl_search_plan_text(plan, table->arena),
+        .iteration_text =
+            dl_rows_iteration_text(row->prediction, !dl_search_is_short(report), table->arena),
+        .run_text = dl_known(total.time_s) ? dl_duration_text(table->arena, total.time_s) : NULL,
+        .memory_text = dl_rows_memory_text(&row->prediction->memory, table->arena),
+        .rate = row->prediction->throughput_samples_per_s * (dl_known(tokens) ? tokens : 1),
         .tied = row->tied,
         .cost_front = row->cost_front,
         .evaluated_count = report->found->evaluated_count,
@@ -170,6 +252,7 @@ static enum dl_code read_facts(const struct dl_csv *csv, int row, const int *at,
                                struct dl_err *err) {
     *out = (struct facts){.strategy = ""};
     for (int c = 0; c < COLUMNS; c++) {
+        if (columns[c].column.key == NULL) continue;
         char *member = (char *)out + columns[c].at;
         const char *text = csv->rows[row][at[c]];
         double value = 0;
@@ -223,6 +306,7 @@ enum dl_code dl_search_read(const char *path, const struct dl_search_request *re
     DL_TRY(dl_csv_read(path, arena, &csv, err));
     for (int c = 0; c < COLUMNS; c++) {
         const char *key = columns[c].column.key;
+        if (key == NULL) continue;
         at[c] = dl_csv_column(&csv, key);
         if (at[c] < 0)
             return dl_fail_at(err, path, 1, 1, key,

@@ -173,9 +173,10 @@ static enum dl_code take_row(struct sweep *s, int row, struct dl_err *err) {
 
 static void add_header(struct sweep *s) {
     struct dl_table empty;
-    dl_search_rows_init(&empty, s->context->arena, false, 0, NULL);
-    s->columns = empty.column_count;
+    dl_search_rows_init(&empty, s->context->arena, 0, NULL);
     s->header = dl_table_csv(&empty);
+    s->columns = 1;
+    for (const char *c = s->header; *c != 0; c++) s->columns += *c == ',';
     dl_text_add(&s->out, "row,");
     for (int c = 0; c < s->csv.column_count; c++) {
         dl_text_add(&s->out, "sweep_");

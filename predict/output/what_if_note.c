@@ -36,8 +36,8 @@ static void ask(struct asker *a, const struct dl_inputs *inputs,
                                           &inputs->rates};
     struct dl_table table;
     const char *checkpoint = "";
-    dl_rows_init(&table, arena, 0);
-    dl_rows_add(&table, &row);
+    dl_rows_init(&table, arena, &(struct dl_rows_style){0});
+    dl_rows_add(&table, &row, &(struct dl_rows_style){0});
     if (dl_checkpoint_text(a->context, a->options, &row, &checkpoint, &refusal) != DL_OK)
         checkpoint = refusal.message;
     const char *csv = dl_table_csv(&table);
@@ -94,8 +94,8 @@ static void say(struct asker *a, const char *key, const char *bound) {
     else
         a->context->note(a->context,
                          "warning: --set %s changes nothing here: with this plan nothing depends "
-                         "on it, or something narrower hides it (bottleneck: %s); 'dlmodel "
-                         "explain' shows every term",
+                         "on it, or another limit dominates (bottleneck: %s); 'dlmodel explain' "
+                         "shows every term",
                          key, bound);
 }
 

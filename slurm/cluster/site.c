@@ -180,7 +180,7 @@ static enum dl_code site_path(struct dl_context *context, const char *name, cons
                        "~/.config/dlmodel/site.json (dlmodel ships: %s)",
                        site_names(context));
     }
-    if (dl_data_is_path(name)) {
+    if (dl_data_is_path(name) || dl_data_attachment(&context->data, name) != NULL) {
         *out = name;
         return DL_OK;
     }

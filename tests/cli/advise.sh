@@ -65,8 +65,7 @@ case_of 'too large for the memory' --system iris-v100 --workload bert_large --fr
 case_of 'input of real data' --system iris-v100 --workload alexnet --framework tensorflow-ps --nodes 1 --dataset imagenet --decode-workers 1
 
 # every item has been applied above
-for file in model/search/advise/items/adv_*.c; do
-    item=$(sed -n 's/^ *\.name = "\(.*\)",$/\1/p' "$file")
+for item in $(sed -n 's/^    {"\([a-z0-9-]*\)", .*/\1/p' model/search/advise/advise.c); do
     if grep -qx "$item" "$SCRATCH/seen"; then echo "ok $item was applied"; else bad "$item was applied" 'in no case'; fi
 done
 
@@ -97,7 +96,7 @@ run advise --system iris-v100 --workload resnet50
 check 'the default framework' 0 'using framework pytorch-ddp'
 
 # No gain is claimed without evidence: rows with inductor are language models. With a row of another network this fails, and so should
-# what adv_compiler.c says.
+# what dl_advise_compiler says.
 run advise -s dgx-a100-80 -w resnet50 -f pytorch-ddp -n 1 -b 128 -p mixed --json
 check 'advice for a compiled CNN' 0
 says 'its gain may be none' test "$(jq '[.advice[] | select(.advice == "compiler") | .gain_low_frac <= 0 and .unmeasured != null] == [true]' "$SCRATCH/out")" = true

@@ -242,7 +242,7 @@ cp "$work/two.svg" "$work/out"
 has 'a curve has its name and last value next to it' '>horovod-tensorflow: [0-9]+<'
 hasnt 'what is absent is not explained' 'points: measured'
 has 'each curve has its interval' 'bars at their ends: 80 % intervals'
-has 'linear from where' 'grey dashes: linear from 4 devices, [a-z-]+<'
+has 'linear from where' 'grey dashes: ideal scaling from 4 devices, [a-z-]+<'
 has 'where a node ends' '>several nodes<'
 run plot strategies --system abci-v100 --workload vgg16 --strategy data,spatial,filter,data+spatial,data+filter --nodes 1-4*2 -o "$work/panels.svg"
 check 'small multiples' 0

@@ -1,6 +1,6 @@
 #!/bin/sh
 # serve: the service's answers (tests/serve/answers.py) and what it does with abuse (tests/serve/abuse.py).
-# SERVE_PART=long adds 250 slow clients, 10,000 connections, the page in Chromium (tests/serve/page.py), requests made from the OpenAPI
+# SERVE_PART=long adds 250 slow clients, 10,000 connections, the page in Chromium and Firefox (tests/serve/page.py), requests made from the OpenAPI
 # document (contract.py), nginx and Caddy in front (proxy.py) and the app for Open OnDemand (portal.sh). By hand: soak.py (memory under an
 # hour of mixed load), load.sh (predictions per second), timing.py (how soon the page answers).
 # shellcheck source=tests/cli/lib.sh

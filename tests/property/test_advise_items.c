@@ -101,16 +101,16 @@ static void check_change(const struct dl_advise_change *c, const struct dl_advis
 }
 
 static void ask_every_item(const struct dl_advise_state *state) {
-    for (int i = 0; dl_advise_items[i] != NULL; i++) {
+    for (int i = 0; dl_advise_items[i].name != NULL; i++) {
         struct dl_advise_change changes[DL_ADVISE_CHANGES];
-        const int count = dl_advise_propose(dl_advise_items[i], state, changes);
+        const int count = dl_advise_propose(&dl_advise_items[i], state, changes);
         assert_true(count >= 0 && count <= DL_ADVISE_CHANGES);
         asked[i]++, proposed[i] += count > 0;
         for (int k = 0; k < count; k++) {
-            check_change(&changes[k], dl_advise_items[i], state);
+            check_change(&changes[k], &dl_advise_items[i], state);
             for (int j = 0; j < k; j++)
                 if (same_options(&changes[j], &changes[k]))
-                    fail_msg("%s proposes '%s' twice", dl_advise_items[i]->name, changes[k].text);
+                    fail_msg("%s proposes '%s' twice", dl_advise_items[i].name, changes[k].text);
         }
     }
 }
@@ -162,9 +162,9 @@ static void laws_of_advice(void **state) {
         dl_arena_free(&arena);
     }
     assert_true(states > CASES / 10);
-    for (int i = 0; dl_advise_items[i] != NULL; i++)
+    for (int i = 0; dl_advise_items[i].name != NULL; i++)
         if (proposed[i] == 0 || proposed[i] == asked[i])
-            fail_msg("%s is proposed in %d of %d cases", dl_advise_items[i]->name, proposed[i],
+            fail_msg("%s is proposed in %d of %d cases", dl_advise_items[i].name, proposed[i],
                      asked[i]);
 }
 

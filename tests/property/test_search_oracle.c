@@ -1,16 +1,19 @@
-/* The search against brute force that knows nothing of it: 500 small spaces of transformers, with
- * and without experts, over data, tensor, pipeline, context and expert ranks, micro-batches,
- * schedules, virtual stages, recomputation, sharding, sequence parallelism and mappings. Plain
- * loops over all numbers, most of them impossible and refused, hand every plan to dl_predict; the
- * search must find the same best plans, and say of each what dl_predict says. */
+/* The search against brute force that knows nothing of it: 40 small spaces (DL_SEARCH_SPACES=N: N)
+ * of transformers, with and without experts, over data, tensor, pipeline, context and expert ranks,
+ * micro-batches, schedules, virtual stages, recomputation, sharding, sequence parallelism, mappings
+ * and, in most spaces, one or two settings of the release (dispatch and overlap of experts, CUDA
+ * graphs, overlap of collectives, offload within the host's memory, recomputed layers and modules).
+ * Plain loops over all numbers, most of them impossible and refused, hand every plan to dl_predict;
+ * the search must find the same best plans, and say of each what dl_predict says. */
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/settings.h"
 #include "model/search/search.h"
 #include "predict/output/search_threads.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 #include "tests/load_workload.h"
 
-enum { SPACES = 500, MOST = 400000, KEPT = 16 };
+enum { SPACES = 40, MOST = 4000000, KEPT = 16 };
 
 static uint64_t seed;
 static double unit(void) {
@@ -29,6 +32,26 @@ struct space {
     struct dl_search_request request;
     int64_t layers, experts;
 };
+
+/* What the release of these spaces has, and one or two settings that vary. */
+static const char *const release_has[] = {
+    "overlap-grad-reduce", "overlap-param-gather", "tp-comm-overlap", "allreduce",
+    "moe-dispatch",        "cuda-graphs",          "moe-overlap",     "recompute-layers",
+    "recompute-every",     "recompute-modules",    "offload",         "cp-comm"};
+enum { HAS = sizeof release_has / sizeof *release_has };
+
+static void vary_some(struct space *s) {
+    struct dl_framework *f = &s->f.framework;
+    f->capabilities.settings = (const char **)release_has;
+    f->capabilities.setting_count = HAS;
+    s->f.system.has_host = true;
+    s->f.system.host.copy_bandwidth_bytes_per_s = spread(1e9, 6e10);
+    s->f.system.host.memory_bandwidth_bytes_per_s = spread(2e10, 2e11);
+    s->f.system.host.memory_bytes = chance(0.5) ? 1e12 : spread(1e8, 1e9);
+    if (chance(0.25)) return;
+    s->request.vary = 1u << (1 + (int)(unit() * HAS));
+    if (chance(0.4)) s->request.vary |= 1u << (1 + (int)(unit() * HAS));
+}
 
 /* A value of a plan's field given by the user, or left open. */
 static void fix_some(struct dl_plan *fixed, int64_t devices) {
@@ -96,12 +119,18 @@ static void make_space(struct space *s) {
     if (!s->request.any_shard && f->shards) fixed.shard = ONE_OF(0, 0, 1, 2, 3);
     if (!s->request.any_schedule) fixed.schedule = (enum dl_schedule)ONE_OF(0, 1, 2, 3, 4);
     s->request.fixed = fixed;
+    vary_some(s);
 }
 
 struct oracle {
     const struct space *s;
     double *scores;
-    int64_t count, predicted, uneven, expert, context, interleaved, sharded, pipeline_inside;
+    int64_t count, predicted, uneven, expert, context, interleaved, sharded, pipeline_inside,
+        varied, offloaded;
+    struct dl_plan settings; /* of the plans that are judged now */
+    struct dl_plan best;
+    double least;
+    const struct dl_framework *framework;
 };
 
 static int ascending(const void *a, const void *b) {
@@ -126,16 +155,28 @@ static bool wanted(const struct space *s, const struct dl_plan *p) {
     return r->any_sequence_parallel || p->sequence_parallel == x->sequence_parallel;
 }
 
+/* Recomputed layers belong to full recomputation, modules to selective one. */
+static bool recomputes(const struct dl_plan *p) {
+    const struct dl_plan_recomputed *some = &p->recomputed;
+    return (some->modules == 0 || p->recompute == DL_RECOMPUTE_SELECTIVE) &&
+           (some->layers + some->every == 0 || p->recompute == DL_RECOMPUTE_FULL);
+}
+
 static void judge(struct oracle *o, struct dl_plan p) {
     const struct space *s = o->s;
     struct dl_err err = {0};
     struct dl_arena arena = {0};
     struct dl_prediction out;
-    if (!wanted(s, &p)) return;
-    if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, &s->f.framework, &p,
-                                                NULL, &arena},
+    p.settings = o->settings.settings;
+    p.offload = o->settings.offload;
+    p.recomputed = o->settings.recomputed;
+    if (!wanted(s, &p) || !recomputes(&p)) return;
+    if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, o->framework, &p, NULL,
+                                                &arena},
                    &out, &err) == DL_OK) {
         o->predicted++;
+        o->varied += s->request.vary != 0;
+        o->offloaded += p.offload.what != 0;
         o->uneven += s->layers % p.pp != 0;
         o->expert += p.ep > 1;
         o->context += p.sp > 1;
@@ -144,6 +185,9 @@ static void judge(struct oracle *o, struct dl_plan p) {
         o->pipeline_inside += p.mapping == DL_MAP_PIPELINE_INSIDE;
         if (out.fits) {
             assert_true(o->count < MOST);
+            const double score =
+                s->request.objective == DL_BY_MEMORY ? out.memory.total_bytes : out.iteration_s;
+            if (o->count == 0 || score < o->least) o->least = score, o->best = p;
             o->scores[o->count++] =
                 s->request.objective == DL_BY_MEMORY ? out.memory.total_bytes : out.iteration_s;
         }
@@ -175,7 +219,7 @@ static void judge_choices(struct oracle *o, struct dl_plan p) {
     }
 }
 
-static void judge_all(struct oracle *o) {
+static void judge_splits(struct oracle *o) {
     const struct dl_search_request *r = &o->s->request;
     const int64_t devices = r->nodes[0] * r->fixed.devices_per_node,
                   batch = (int64_t)r->fixed.global_batch_samples;
@@ -197,20 +241,121 @@ static void judge_all(struct oracle *o) {
                         judge_choices(o, p);
                     }
                 }
+}
+
+static bool varies(const struct space *s, const char *name) {
+    for (int n = 1; dl_settings_varied[n] != NULL; n++)
+        if (strcmp(dl_settings_varied[n], name) == 0) return (s->request.vary >> n & 1) != 0;
+    return false;
+}
+
+/* Every value of the settings that vary. */
+static void judge_all(struct oracle *o) {
+    const struct space *s = o->s;
+    const bool experts = s->experts > 0;
+    const struct {
+        const char *name;
+        int *value, most;
+    } named[] = {{"overlap-grad-reduce", &o->settings.settings.overlap_grad_reduce, 2},
+                 {"overlap-param-gather", &o->settings.settings.overlap_param_gather, 2},
+                 {"tp-comm-overlap", &o->settings.settings.tp_comm_overlap, 2},
+                 {"allreduce", &o->settings.settings.allreduce, 2},
+                 {"moe-dispatch", &o->settings.settings.moe_dispatch, experts ? 4 : 0},
+                 {"cp-comm", &o->settings.settings.cp_comm, 3},
+                 {"cuda-graphs", &o->settings.settings.cuda_graphs, 3}};
+    enum { NAMED = sizeof named / sizeof *named };
+    const int overlaps = varies(s, "moe-overlap") && experts ? 1 : 0,
+              layers = varies(s, "recompute-layers") ? (int)s->layers : 0,
+              every = varies(s, "recompute-every") ? (int)s->layers : 0,
+              modules = varies(s, "recompute-modules") ? 15 : 0,
+              offload = varies(s, "offload") ? 7 : 0;
+    int most[NAMED], all = 1;
+    for (int i = 0; i < NAMED; i++) {
+        most[i] = varies(s, named[i].name) ? named[i].most : 0;
+        all *= most[i] + 1;
+    }
+    for (int choice = 0; choice < all; choice++) {
+        int left = choice;
+        for (int i = 0; i < NAMED; i++) {
+            *named[i].value = left % (most[i] + 1);
+            left /= most[i] + 1;
+        }
+        for (int overlap = 0; overlap <= overlaps; overlap++)
+            for (int l = 0; l <= layers; l++)
+                for (int e = 0; e <= every; e++)
+                    for (int m = 0; m <= modules; m++)
+                        for (int f = 0; f <= offload; f++) {
+                            struct dl_arena arena = {0};
+                            struct dl_err err = {0};
+                            const struct dl_system *system = &s->f.system;
+                            if ((l > 0) + (e > 0) + (m > 0) > 1) continue;
+                            o->settings.settings.moe_overlap = overlap;
+                            o->settings.recomputed.layers = l;
+                            o->settings.recomputed.every = e;
+                            o->settings.recomputed.modules = (unsigned)m;
+                            o->settings.offload.what = (unsigned)f;
+                            o->framework = &s->f.framework;
+                            assert_int_equal(dl_settings_apply(&o->settings, &arena, &system,
+                                                               &o->framework, &err),
+                                             DL_OK);
+                            judge_splits(o);
+                            dl_arena_free(&arena);
+                        }
+    }
     qsort(o->scores, (size_t)o->count, sizeof *o->scores, ascending);
 }
 
 static bool same(double a, double b) { return fabs(a - b) <= 1e-11 * fabs(b); }
 
+/* The space and the first plan found in it, for a failure. */
+static void describe(const struct space *s, const struct dl_search_worker *found) {
+    const struct dl_search_request *r = &s->request;
+    const struct dl_plan *x = &r->fixed;
+    const struct dl_search_candidate *b = &found->best[0];
+    print_message("%lld layers, %lld experts, %lld x %lld devices, batch %g; given (0: open) tp "
+                  "%lld pp %lld cp %lld, schedule %d%s, zero %d%s, recompute %d%s, objective %d, "
+                  "settings 0x%x\n",
+                  (long long)s->layers, (long long)s->experts, (long long)r->nodes[0],
+                  (long long)x->devices_per_node, x->global_batch_samples, (long long)x->tp,
+                  (long long)x->pp, (long long)x->sp, (int)x->schedule,
+                  r->any_schedule ? " open" : "", (int)x->shard, r->any_shard ? " open" : "",
+                  (int)x->recompute, x->recompute_open ? " open" : "", (int)r->objective, r->vary);
+    if (found->best_count == 0) return;
+    print_message("found: dp %lld tp %lld pp %lld cp %lld ep %lld, micro-batch %g, schedule %d v "
+                  "%lld, zero %d, seq %d, mapping %d, recompute %d: %.17g\n",
+                  (long long)b->split.dp, (long long)b->split.tp, (long long)b->split.pp,
+                  (long long)b->split.sp, (long long)b->split.ep, b->micro_samples,
+                  (int)b->choice.schedule, (long long)b->choice.virtual_stages, b->shard,
+                  b->split.sequence_parallel, (int)b->split.mapping, (int)b->choice.recompute,
+                  b->score);
+}
+
+/* The first plan of brute force. */
+static void describe_best(const struct oracle *o) {
+    const struct dl_plan *p = &o->best;
+    print_message(
+        "brute force: dp %lld tp %lld pp %lld cp %lld ep %lld, micro-batch %g, schedule "
+        "%d v %lld, zero %d, seq %d, mapping %d, recompute %d layers %lld every %lld "
+        "modules %u, offload %u, graphs %d, dispatch %d, overlap %d: %.17g\n",
+        (long long)p->dp, (long long)p->tp, (long long)p->pp, (long long)p->sp, (long long)p->ep,
+        p->micro_batch_samples, (int)p->schedule, (long long)p->virtual_stages, (int)p->shard,
+        p->sequence_parallel, (int)p->mapping, (int)p->recompute, (long long)p->recomputed.layers,
+        (long long)p->recomputed.every, p->recomputed.modules, p->offload.what,
+        p->settings.cuda_graphs, p->settings.moe_dispatch, p->settings.moe_overlap, o->least);
+}
+
 /* The plans found are the best ones in their order: different scores of the list are the lowest
  * different scores of all plans. */
 static void check_list(const struct oracle *o, const struct dl_search_worker *found) {
     int64_t at = 0;
+    if (found->best_count > 0 && o->count > 0 && !same(found->best[0].score, o->scores[0]))
+        describe(o->s, found), describe_best(o);
     for (int i = 0; i < found->best_count; i++) {
         const double score = found->best[i].score;
         if (i > 0) assert_true(score >= found->best[i - 1].score);
         if (i > 0 && same(score, found->best[i - 1].score)) continue;
         if (at >= o->count) fail_msg("plan %d, %g: brute force has no more", i, score);
+        if (!same(score, o->scores[at])) describe(o->s, found), describe_best(o);
         if (!same(score, o->scores[at]))
             fail_msg("plan %d: search %.17g, brute force %.17g", i, score, o->scores[at]);
         while (at < o->count && same(o->scores[at], score)) at++;
@@ -226,8 +371,9 @@ static void check_predictions(const struct space *s, struct dl_search *search,
         struct dl_arena arena = {0};
         struct dl_prediction p;
         struct dl_plan plan = dl_search_plan(search, &found->best[i]);
-        if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, &s->f.framework,
-                                                    &plan, NULL, &arena},
+        const struct dl_framework *framework = dl_search_framework(search, &found->best[i]);
+        if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, framework, &plan,
+                                                    NULL, &arena},
                        &p, &err) != DL_OK)
             fail_msg("%s", err.message);
         check_close(p.iteration_s, found->best[i].iteration_s, 1e-11);
@@ -236,36 +382,16 @@ static void check_predictions(const struct space *s, struct dl_search *search,
     }
 }
 
-/* The space and the first plan found in it, for a failure. */
-static void describe(const struct space *s, const struct dl_search_worker *found) {
-    const struct dl_search_request *r = &s->request;
-    const struct dl_plan *x = &r->fixed;
-    const struct dl_search_candidate *b = &found->best[0];
-    print_message("%lld layers, %lld experts, %lld x %lld devices, batch %g; given (0: open) tp "
-                  "%lld pp %lld cp %lld, schedule %d%s, zero %d%s, recompute %d%s, objective %d\n",
-                  (long long)s->layers, (long long)s->experts, (long long)r->nodes[0],
-                  (long long)x->devices_per_node, x->global_batch_samples, (long long)x->tp,
-                  (long long)x->pp, (long long)x->sp, (int)x->schedule,
-                  r->any_schedule ? " open" : "", (int)x->shard, r->any_shard ? " open" : "",
-                  (int)x->recompute, x->recompute_open ? " open" : "", (int)r->objective);
-    if (found->best_count == 0) return;
-    print_message("found: dp %lld tp %lld pp %lld cp %lld ep %lld, micro-batch %g, schedule %d v "
-                  "%lld, zero %d, seq %d, mapping %d, recompute %d: %.17g\n",
-                  (long long)b->split.dp, (long long)b->split.tp, (long long)b->split.pp,
-                  (long long)b->split.sp, (long long)b->split.ep, b->micro_samples,
-                  (int)b->choice.schedule, (long long)b->choice.virtual_stages, b->shard,
-                  b->split.sequence_parallel, (int)b->split.mapping, (int)b->choice.recompute,
-                  b->score);
-}
-
 static void search_is_brute_force(void **state) {
     static struct dl_search_worker found;
     struct oracle all = {0};
     int feasible = 0;
+    const char *asked = getenv("DL_SEARCH_SPACES");
+    const int spaces = asked != NULL ? atoi(asked) : SPACES;
     double *scores = malloc(MOST * sizeof *scores);
     assert_non_null(scores);
     seed = 20;
-    for (int i = 0; i < SPACES; i++) {
+    for (int i = 0; i < spaces; i++) {
         struct space s;
         struct dl_err err = {0};
         struct dl_arena arena = {0};
@@ -282,6 +408,7 @@ static void search_is_brute_force(void **state) {
         }
         if ((found.best_count > 0) != (o.count > 0)) {
             describe(&s, &found);
+            describe_best(&o);
             fail_msg("space %d: search finds %d plans (%s), brute force %lld", i, found.best_count,
                      err.message, (long long)o.count);
         }
@@ -290,20 +417,23 @@ static void search_is_brute_force(void **state) {
         feasible += o.count > 0;
         all.predicted += o.predicted, all.uneven += o.uneven, all.expert += o.expert,
             all.context += o.context, all.interleaved += o.interleaved, all.sharded += o.sharded,
-            all.pipeline_inside += o.pipeline_inside;
+            all.pipeline_inside += o.pipeline_inside, all.varied += o.varied,
+            all.offloaded += o.offloaded;
         dl_arena_free(&arena);
         dl_arena_free(&s.f.arena);
     }
     free(scores);
     print_message("%d spaces, %d with plans that fit; %lld plans predicted: %lld with uneven "
                   "stages, %lld expert, %lld context, %lld interleaved, %lld sharded, %lld "
-                  "pipeline-inside\n",
-                  (int)SPACES, feasible, (long long)all.predicted, (long long)all.uneven,
+                  "pipeline-inside, %lld with settings that vary, %lld offloaded\n",
+                  spaces, feasible, (long long)all.predicted, (long long)all.uneven,
                   (long long)all.expert, (long long)all.context, (long long)all.interleaved,
-                  (long long)all.sharded, (long long)all.pipeline_inside);
-    assert_true(feasible > SPACES / 3 && all.uneven > 1000 && all.expert > 1000 &&
-                all.context > 1000 && all.interleaved > 100 && all.sharded > 1000 &&
-                all.pipeline_inside > 1000);
+                  (long long)all.sharded, (long long)all.pipeline_inside, (long long)all.varied,
+                  (long long)all.offloaded);
+    assert_true(feasible > spaces / 3 && all.uneven > 50 * spaces && all.expert > 20 * spaces &&
+                all.context > 50 * spaces && all.interleaved > 10 * spaces &&
+                all.sharded > 50 * spaces && all.pipeline_inside > 50 * spaces &&
+                all.varied > 100 * spaces && all.offloaded > 10 * spaces);
 }
 
 int main(void) {

@@ -29,7 +29,7 @@ def violations(b):
     if source() is None:
         return None
     if not b.run("typeof axe === 'object'"):
-        b.run(source() + "; true")
+        b.load(source())
     found = b.run("axe.run(document, {runOnly: {type: 'tag', values: %s}, resultTypes: ['violations']}).then(r => r.violations.flatMap("
                   "v => v.nodes.map(n => v.id + ': ' + n.target.join(' ') + ': ' + n.failureSummary.replace(/\\s+/g, ' '))))" % json.dumps(LEVELS))
     return found

@@ -14,8 +14,18 @@ def program():
     return next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 
 
-class Browser:
-    """One page; ended with the block that it is used in."""
+class Page:
+    """A page of a browser; ended with the block that it is used in."""
+
+    def until(self, script, most_s=15):
+        """Waits until the expression is true; its value at the end."""
+        end = time.monotonic() + most_s
+        while not (value := self.run(script)) and time.monotonic() < end:
+            time.sleep(0.05)
+        return value
+
+
+class Browser(Page):
 
     def __enter__(self):
         to_browser, self.to = os.pipe()
@@ -78,19 +88,16 @@ class Browser:
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=url)
 
+    def load(self, program_text):
+        """Runs statements in the page."""
+        self.call("Runtime.evaluate", expression=program_text)
+
     def run(self, script):
         """The value of an expression in the page."""
         got = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in got:
             raise RuntimeError(script + ": " + json.dumps(got["exceptionDetails"])[:500])
         return got["result"].get("value")
-
-    def until(self, script, most_s=15):
-        """Waits until the expression is true; its value at the end."""
-        end = time.monotonic() + most_s
-        while not (value := self.run(script)) and time.monotonic() < end:
-            time.sleep(0.05)
-        return value
 
     def size(self, width, height, mobile=False):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)

@@ -348,6 +348,12 @@ struct dl_transformer_choice {
     enum dl_recompute recompute;
 };
 
+/* F-OFFLOAD: whether the node's host memory holds what the plan moves there; unknown: it does. */
+bool dl_transformer_fits_host(const struct dl_transformer *tf,
+                              const struct dl_transformer_mapping *mapping,
+                              const struct dl_transformer_micro_batch *micro_batch,
+                              const struct dl_transformer_choice *choice);
+
 /* A rank's share of these elements. */
 double dl_transformer_rank_elements(const struct dl_transformer_elements *all,
                                     const struct dl_transformer_split *split);
@@ -411,6 +417,8 @@ double dl_transformer_stage_in_flight(const struct dl_transformer_mapping *mappi
 double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,
                                 const struct dl_transformer_choice *choice, int last);
 
+/* Whether context ranks that exchange heads (DL_CONTEXT_ALL_TO_ALL) share them evenly. */
+bool dl_transformer_takes_context(const struct dl_transformer *tf, int64_t tp, int64_t sp);
 /* Everything that makes a plan impossible, with the nearest that is possible. */
 enum dl_code dl_transformer_check(const struct dl_system *system,
                                   const struct dl_workload *workload,

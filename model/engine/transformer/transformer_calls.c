@@ -6,12 +6,13 @@
  * F-HOST-CHECKS: seconds of the framework's file for each other rank of the group before each call,
  * in jobs of several nodes; those inside layers are a part of the host's time of a pass
  * (transformer_micro_batch.c). F-HOST-PIECES: torch.distributed's gathers into lists copy each
- * tensor's share of each data rank out of one buffer, a launch each.
+ * tensor's share of each data rank out of one buffer, an operation and a launch each.
  */
 #include <math.h>
 
 #include "model/engine/transformer/transformer_internal.h"
 #include "model/framework/gradient_width.h"
+#include "model/framework/host_dispatch.h"
 
 static double bucket_bytes(const struct dl_transformer *tf,
                            const struct dl_transformer_mapping *mapping) {
@@ -52,7 +53,10 @@ double dl_transformer_check_s(const struct dl_transformer *tf,
 static double piece_copies_s(const struct dl_transformer *tf,
                              const struct dl_transformer_mapping *mapping) {
     if (!tf->framework->transformer.gathers_pieces || mapping->shard != 1) return 0;
-    return tensor_count(tf, mapping) * mapping->replicas * tf->framework->host.dispatch_s;
+    const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
+    const struct dl_host_cost cost = dl_host_cost_of(tf->framework, tf->system, scale);
+    return tensor_count(tf, mapping) * mapping->replicas *
+           (scale * dl_dispatch_s(tf->framework, tf->system->device) + cost.operation_s);
 }
 
 double dl_transformer_iteration_calls_s(const struct dl_transformer *tf,

@@ -77,12 +77,15 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
         dl_transformer_add_pass(to, alone, linear ? policy->selective_frac : 1);
 }
 
-/* The kernels of attention that the facts ask for; a bound that asks for none takes the fastest. */
+/* The kernels of attention that the facts ask for; a bound that asks for none takes the fastest,
+ * with the gap after each kernel. */
 static enum dl_attention_kernel fastest_attention(const struct dl_micro_batch_builder *m,
                                                   const struct dl_transformer_layer *l,
                                                   const struct dl_layer *layer) {
     static const enum dl_attention_kernel kernels[] = {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH};
     enum dl_attention_kernel best = m->facts.attention;
+    const double scale = m->tf->compute_scale > 0 ? m->tf->compute_scale : 1,
+                 gap_s = dl_device_gap_s(m->tf->system->device) * scale;
     double least_s = INFINITY;
     if (best != DL_ATTENTION_OPEN || layer->kind != &dl_layer_attention ||
         !dl_framework_is_bound(m->tf->framework))
@@ -93,8 +96,9 @@ static enum dl_attention_kernel fastest_attention(const struct dl_micro_batch_bu
         other.facts.attention = kernels[i];
         dl_transformer_add_kernels(&other, l, layer, DL_FORWARD, 1, &pass);
         dl_transformer_add_kernels(&other, l, layer, DL_BACKWARD_DATA, 1, &pass);
-        if (pass.device_s < least_s) best = kernels[i];
-        least_s = fmin(least_s, pass.device_s);
+        const double with_gaps_s = pass.device_s + pass.launches * gap_s;
+        if (with_gaps_s < least_s) best = kernels[i];
+        least_s = fmin(least_s, with_gaps_s);
     }
     return best;
 }
@@ -261,7 +265,7 @@ static bool same_kernels(const struct kept *a, const struct kept *b) {
            a->ep_within_tp_cp == b->ep_within_tp_cp && a->sequence_parallel == b->sequence_parallel;
 }
 
-/* From the memo, or into it. NULL: out of memory. */
+/* From the memo, or into it. */
 static const struct kept *recall(struct dl_micro_batch_builder *m, struct dl_cost_memo *memo) {
     const struct dl_transformer *tf = m->tf;
     const struct kept asked = key_of(m);
@@ -279,11 +283,9 @@ static const struct kept *recall(struct dl_micro_batch_builder *m, struct dl_cos
 }
 
 /* All layers, and for a stack how its last one differs. */
-static enum dl_code add_layers(struct dl_micro_batch_builder *m, struct dl_err *err) {
+static void add_layers(struct dl_micro_batch_builder *m) {
     const struct dl_transformer *tf = m->tf;
-    const struct kept *known = NULL;
-    if (tf->memo != NULL && (known = recall(m, tf->memo)) == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct kept *known = tf->memo != NULL ? recall(m, tf->memo) : NULL;
     for (int i = 0; i < tf->layer_count; i++) {
         struct layer_kernels own;
         if (known == NULL) time_layer(m, &tf->layers[i], &own);
@@ -293,7 +295,6 @@ static enum dl_code add_layers(struct dl_micro_batch_builder *m, struct dl_err *
         known != NULL ? known->difference : difference_of(m);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
         dl_transformer_add_pass(&m->micro_batch->backward[DL_TRANSFORMER_AFTER][r], &difference, 1);
-    return DL_OK;
 }
 
 /* One unit of a network that is no stack. */
@@ -362,7 +363,7 @@ static void hide_messages(struct dl_transformer_pass *pass) {
 double dl_transformer_set_pace(const struct dl_transformer *tf, struct dl_transformer_pass *pass) {
     const struct dl_device *device = tf->system->device;
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1,
-                 gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0,
+                 gap_s = dl_device_gap_s(device) * scale,
                  device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
                  host_s = pass->host_s;
     const bool blocking = tf->input.blocking_launches;
@@ -426,7 +427,7 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
     out->split = *split;
     out->micro_samples = micro_samples;
     DL_TRY(dl_transformer_make_collectives(&m, err));
-    DL_TRY(add_layers(&m, err));
+    add_layers(&m);
     if (tf->is_generic_stack) divide_micro_batch(tf, out);
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const enum dl_transformer_part part = (enum dl_transformer_part)p;

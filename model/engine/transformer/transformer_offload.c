@@ -125,19 +125,33 @@ enum dl_code dl_transformer_check_offload(const struct dl_system *system,
     return DL_OK;
 }
 
-enum dl_code dl_transformer_check_host(const struct dl_transformer_parts *t, struct dl_err *err) {
-    const struct dl_system *system = t->tf->system;
-    const double devices = (double)t->plan->devices_per_node;
+/* Of a node. */
+static double host_bytes(const struct dl_transformer *tf,
+                         const struct dl_transformer_mapping *mapping,
+                         const struct dl_transformer_micro_batch *micro_batch,
+                         const struct dl_transformer_choice *choice) {
+    const double layer_bytes = micro_batch->offloaded_bytes[(int)choice->recompute];
     double most = 0;
-    for (int64_t i = 0; i < t->mapping.split.pp; i++)
-        most = fmax(most, dl_transformer_stage_in_flight(&t->mapping, &t->choice, i) *
-                              dl_transformer_stage_layers(t->tf, &t->mapping, i));
-    const double all = devices * (t->mapping.host_bytes +
-                                  most * t->micro_batch.offloaded_bytes[(int)t->choice.recompute]);
-    if (all <= 0 || !(system->host.memory_bytes > 0) || all <= system->host.memory_bytes)
-        return DL_OK;
+    for (int64_t i = 0; i < mapping->split.pp && layer_bytes > 0; i++)
+        most = fmax(most, dl_transformer_stage_in_flight(mapping, choice, i) *
+                              dl_transformer_stage_layers(tf, mapping, i));
+    return (double)mapping->split.devices_per_node * (mapping->host_bytes + most * layer_bytes);
+}
+
+bool dl_transformer_fits_host(const struct dl_transformer *tf,
+                              const struct dl_transformer_mapping *mapping,
+                              const struct dl_transformer_micro_batch *micro_batch,
+                              const struct dl_transformer_choice *choice) {
+    const double room_bytes = tf->system->host.memory_bytes;
+    return tf->input.offload.what == 0 || !(room_bytes > 0) ||
+           host_bytes(tf, mapping, micro_batch, choice) <= room_bytes;
+}
+
+enum dl_code dl_transformer_check_host(const struct dl_transformer_parts *t, struct dl_err *err) {
+    if (dl_transformer_fits_host(t->tf, &t->mapping, &t->micro_batch, &t->choice)) return DL_OK;
     return dl_fail(err, DL_ERR_USAGE,
                    "--offload: %.4g GB on the host of each node, which has %.4g GB; give a smaller "
                    "--offload-fraction",
-                   all / 1e9, system->host.memory_bytes / 1e9);
+                   host_bytes(t->tf, &t->mapping, &t->micro_batch, &t->choice) / 1e9,
+                   t->tf->system->host.memory_bytes / 1e9);
 }

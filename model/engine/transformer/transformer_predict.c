@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/core/figure.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/transformer_internal.h"
 #include "model/engine/diagnose.h"
@@ -167,6 +168,12 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
     return DL_OK;
 }
 
+bool dl_transformer_takes_context(const struct dl_transformer *tf, int64_t tp, int64_t sp) {
+    const double ranks = (double)(tp * sp);
+    return sp <= 1 || tf->framework->transformer.context_exchange != DL_CONTEXT_ALL_TO_ALL ||
+           (fmod(tf->heads, ranks) == 0 && fmod(tf->kv_heads, ranks) == 0);
+}
+
 static enum dl_code check_split(const struct dl_transformer *tf, const struct dl_plan *plan,
                                 struct dl_err *err) {
     DL_TRY(check_divides("tp", plan->tp, tf->heads, "attention heads", tf->workload->name, err));
@@ -175,6 +182,12 @@ static enum dl_code check_split(const struct dl_transformer *tf, const struct dl
                        tf->workload->name);
     }
     DL_TRY(check_divides("cp", plan->sp, tf->tokens, "tokens", tf->workload->name, err));
+    if (!dl_transformer_takes_context(tf, plan->tp, plan->sp))
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--cp-comm alltoall: --tp %lld x --cp %lld does not divide the %.0f query and "
+            "%.0f key heads of %s",
+            (long long)plan->tp, (long long)plan->sp, tf->heads, tf->kv_heads, tf->workload->name);
     if (plan->ep > 1 && tf->experts < 1) {
         return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
                        tf->workload->name);
@@ -299,11 +312,12 @@ static const char *advice_of(const struct dl_transformer_parts *t) {
     if (t->result.fits) return NULL;
     return dl_arena_printf(
         t->arena,
-        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: %s%s%s%smore --tp or "
-        "--pp%s",
-        m->total_bytes / gib, m->capacity_bytes / gib,
-        (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
-        m->activations_bytes / gib,
+        "does not fit: %s GiB of %s GiB; states %s, activations %s: %s%s%s%smore --tp or --pp%s",
+        dl_figure_text(t->arena, m->total_bytes / gib, 3),
+        dl_figure_text(t->arena, m->capacity_bytes / gib, 3),
+        dl_figure_text(t->arena, (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
+                       3),
+        dl_figure_text(t->arena, m->activations_bytes / gib, 3),
         plan->tp > 1 && !plan->sequence_parallel ? "--sequence-parallel, " : "",
         t->mapping.shard == 0 && plan->dp > 1 ? "sharded states, " : "",
         t->micro_samples > 1 ? "a smaller --micro-batch, " : "",

@@ -4,8 +4,8 @@
  *
  * An item proposes changes from the state of a plan; it knows no time. The judge is the model: the
  * caller predicts the plan with the change's options, which are those of `dlmodel predict`, so
- * that the command printed for a change reproduces its figure. One item is one file (items/) and
- * one row of dl_advise_items.
+ * that the command printed for a change reproduces its figure. One item is one row of
+ * dl_advise_items and a function that fills in its changes.
  */
 #ifndef DL_MODEL_SEARCH_ADVISE_ADVISE_H
 #define DL_MODEL_SEARCH_ADVISE_ADVISE_H
@@ -46,20 +46,42 @@ struct dl_advise_change {
     const char *unmeasured;
 };
 
+/* What an item requires; of the two behaviours (buckets, tensor fusion) one is enough. */
+enum {
+    DL_NEEDS_DATA_RANKS = 1, /* gradients are summed over several devices */
+    DL_NEEDS_DDP = 2,
+    DL_NEEDS_HOROVOD = 4,
+    DL_NEEDS_STACK = 8, /* a stack of transformer layers */
+};
+
+struct dl_advise_list {
+    struct dl_advise_change *changes; /* room for DL_ADVISE_CHANGES */
+    int count;
+};
+/* Adds changes (text, setting, options, workload_text); none that is in force. */
+typedef void dl_advise_rule(const struct dl_advise_state *state, struct dl_advise_list *out);
+
 struct dl_advise_item {
     const char *name, *summary;
     enum dl_advise_effect effect;
     const char *mathematics; /* what changes, in a clause */
     const char *source;
-    bool rewrites; /* the network */
-    /* Fills changes (text, setting, options, workload_text) from the state; returns how many, at
-     * most DL_ADVISE_CHANGES; -1: out of memory. Proposes nothing that is in force. */
-    int (*propose)(const struct dl_advise_state *state, struct dl_advise_change *changes);
+    bool rewrites;  /* the network */
+    unsigned needs; /* DL_NEEDS_ bits */
+    dl_advise_rule *propose;
 };
 
-extern const struct dl_advise_item *const dl_advise_items[]; /* NULL-terminated */
+extern const struct dl_advise_item dl_advise_items[]; /* the last has no name */
+dl_advise_rule dl_advise_precision, dl_advise_batch, dl_advise_accumulate, dl_advise_bucket,
+    dl_advise_bucket_views, dl_advise_buffers, dl_advise_fusion, dl_advise_cycle,
+    dl_advise_hierarchical, dl_advise_nccl_algorithm, dl_advise_narrow_gradients, dl_advise_top_k,
+    dl_advise_one_bit, dl_advise_local_steps, dl_advise_factors, dl_advise_servers,
+    dl_advise_split_variables, dl_advise_layout, dl_advise_compiler, dl_advise_optimizer,
+    dl_advise_attention, dl_advise_kv_heads, dl_advise_vocabulary, dl_advise_recompute,
+    dl_advise_overlap, dl_advise_input, dl_advise_channels, dl_advise_kernels, dl_advise_depthwise,
+    dl_advise_sequence_parallel, dl_advise_interleave;
 
-/* All proposals of one item, with their item set; -1: out of memory. */
+/* All proposals of one item, with their item set; returns how many, at most DL_ADVISE_CHANGES. */
 int dl_advise_propose(const struct dl_advise_item *item, const struct dl_advise_state *state,
                       struct dl_advise_change *changes);
 
@@ -81,14 +103,11 @@ struct dl_gain dl_gain_of(const struct dl_framework *framework, const struct dl_
 /* For items. */
 
 /* Adds a change with one option; returns it for more, NULL when there is no room. */
-struct dl_advise_change *dl_advise_add(struct dl_advise_change *changes, int *count,
-                                       const char *option, const char *value, const char *text,
-                                       const char *setting);
+struct dl_advise_change *dl_advise_add(struct dl_advise_list *out, const char *option,
+                                       const char *value, const char *text, const char *setting);
 void dl_advise_also(struct dl_advise_change *change, const char *option, const char *value);
 /* The value of a workload's parameter ("vocab"); NAN: it has none. */
 double dl_advise_parameter(const struct dl_workload *workload, const char *name);
-/* Whether gradients are summed over several devices. */
-bool dl_advise_synchronizes(const struct dl_advise_state *state);
 /* Whether the framework's behaviour has that name. */
 bool dl_advise_behaves(const struct dl_advise_state *state, const char *behaviour);
 /* Whether the framework's name has that word: how its setting is spelled. */

@@ -125,13 +125,12 @@ const char *dl_rewrite(const struct dl_workload *workload, const char *suffix,
     return changed ? w.text : NULL;
 }
 
-void dl_advise_add_rewritten(const struct dl_advise_state *state, struct dl_advise_change *changes,
-                             int *count, const char *suffix, dl_rewrite_rule *rule,
-                             const char *text) {
+void dl_advise_add_rewritten(const struct dl_advise_state *state, struct dl_advise_list *out,
+                             const char *suffix, dl_rewrite_rule *rule, const char *text) {
     const char *file = dl_rewrite(state->workload, suffix, rule, state->arena);
     if (file == NULL) return;
     struct dl_advise_change *c = dl_advise_add(
-        changes, count, NULL, NULL, text,
+        out, NULL, NULL, text,
         dl_arena_printf(state->arena, "the network that --rewrite %s prints", suffix));
     c->workload_text = file;
 }

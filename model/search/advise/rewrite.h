@@ -22,9 +22,8 @@ typedef int dl_rewrite_rule(const struct dl_workload *workload, int index,
 const char *dl_rewrite(const struct dl_workload *workload, const char *suffix,
                        dl_rewrite_rule *rule, struct dl_arena *arena);
 
-/* A change that rewrites, for items: *count grows by one if the rule changes anything. */
-void dl_advise_add_rewritten(const struct dl_advise_state *state, struct dl_advise_change *changes,
-                             int *count, const char *suffix, dl_rewrite_rule *rule,
-                             const char *text);
+/* A change that rewrites, for items, if the rule changes anything. */
+void dl_advise_add_rewritten(const struct dl_advise_state *state, struct dl_advise_list *out,
+                             const char *suffix, dl_rewrite_rule *rule, const char *text);
 
 #endif

@@ -82,7 +82,6 @@ static void add_rung(struct dl_campaign_state *s, int trial, int rung) {
 static int *draw_ranks(const struct dl_campaign *c, struct dl_arena *arena) {
     int *rank = dl_arena_alloc(arena, (size_t)c->trial_count, sizeof *rank);
     uint64_t seed = c->seed;
-    if (rank == NULL) return NULL;
     for (int i = 0; i < c->trial_count; i++) rank[i] = i;
     for (int i = c->trial_count - 1; i > 0; i--) {
         const int other = (int)(dl_campaign_random(&seed) * (double)(i + 1)), held = rank[i];
