@@ -57,7 +57,8 @@ static const struct dl_option own_options[] = {
     {"vary", 0, "LIST", "Search",
      "also search settings that the framework's release has and that are not given, by option: "
      "overlap-grad-reduce, overlap-param-gather, tp-comm-overlap, allreduce, moe-dispatch, "
-     "cuda-graphs, moe-overlap, recompute-layers, recompute-every, recompute-modules, offload; or "
+     "cp-comm, cuda-graphs, moe-overlap, recompute-layers, recompute-every, recompute-modules, "
+     "offload; or "
      "all but recompute-* (all); default none",
      DL_SET(ASKED(vary), .choices = dl_settings_varied)},
     {"threads", 0, "N", "Search", "threads that search; default: all cores",

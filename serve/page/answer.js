@@ -1,5 +1,5 @@
 // ---- predicting
-let busy = false, again = false, frameworksOf = '', later = 0, shown = null, waiting = 0, serviceRuns = [];
+let busy = false, again = false, frameworksOf = '', later = 0, shown = null, others = null, waiting = 0, serviceRuns = [];
 const PAUSE_MS = 200;
 function problem(e) {
   $('problem').hidden = false;
@@ -57,10 +57,13 @@ async function compareFrameworks() {
   const s = { ...state }, key = JSON.stringify(options(s, { framework: '' }));
   if (key === frameworksOf || !shown || !$('problem').hidden) return;
   try {
-    const others = await post('predict', options(s, { framework: 'all' }));
+    others = { state: s, rows: (await post('predict', options(s, { framework: 'all' }))).results };
     frameworksOf = key;
-    drawFrameworks(s, others.results);
-  } catch { $('f-frameworks').hidden = true; } // a plan that one framework alone can have
+    drawFrameworks(others.state, others.rows);
+  } catch {
+    others = null; // a plan that one framework alone can have
+    $('f-frameworks').hidden = true;
+  }
 }
 const sameSetup = (a, b) => names.every((f) => a[f] === b[f]);
 function comparison(s, row) {
@@ -124,6 +127,11 @@ function measuredPoints(s, row) {
   const rates = { 'samples/s': (r) => r.measured * perSample, 'tokens/s': (r) => (perSample > 1 ? r.measured : NaN), s: (r) => r.global_batch_samples / r.measured * perSample };
   return (own.measured?.rows || serviceRuns).filter((r) => !r.skipped && r.system === s.system && r.framework === s.framework && r.workload === s.workload && r.precision === row.precision && rates[r.unit])
     .map((r) => ({ id: r.id, devices: r.devices, batch: r.global_batch_samples, each: rates[r.unit](r) / r.devices })).filter((p) => known(p.each));
+}
+// As wide as the figures are now.
+function redraw() {
+  if (shown && shows === 'explore' && $('problem').hidden) show(shown.state, shown.rows, shown.row);
+  if (others && !$('f-frameworks').hidden) drawFrameworks(others.state, others.rows);
 }
 function changed() {
   if (planned && !searching) forgetPlans(); // they were for another set-up

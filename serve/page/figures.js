@@ -1,10 +1,11 @@
 // ---- figures: an SVG, its numbers as a table, both to be saved
 let W = 560; // as wide as the figure is, so that its letters have the size of the page's
 const H = 280;
-const room = (id) => { // on wide screens the letters of the page are larger, and so are those of its figures
-  const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-  W = Math.min(900, Math.max(280, ($(id).clientWidth || 584) / scale - 24));
-};
+function room(id) { // on wide screens the letters of the page are larger, and so are those of its figures
+  const f = $(id), scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  f.hidden = false;
+  W = Math.min(900, Math.max(280, (f.clientWidth || 584) / scale - 24));
+}
 const words = (x, y, t, more = {}) => draw('text', { x, y, ...more }, String(t));
 const titled = (e, t) => { e.append(draw('title', {}, t)); return e; };
 function figure(id, caption, question, svg, header, rows) {
@@ -18,7 +19,6 @@ function figure(id, caption, question, svg, header, rows) {
   f.replaceChildren(make('figcaption', {}, caption), svg, make('div', { class: 'tools' },
     button('SVG', () => save(id.slice(2) + '.svg', 'image/svg+xml', standalone(svg)), caption + ' as SVG'),
     button('CSV', () => save(id.slice(2) + '.csv', 'text/csv', csv([header, ...rows])), caption + ' as CSV')), details);
-  f.hidden = false;
 }
 // Styles of the page become attributes, so that the file looks alike anywhere.
 function standalone(svg) {

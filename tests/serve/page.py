@@ -309,6 +309,8 @@ def looks(b, at):
         b.until(READY)
         b.until("document.querySelectorAll('figure svg').length === 4")
         check(f"page: nothing sticks out at {width} pixels", b.run(OVERFLOW) <= 0, b.run(OVERFLOW))
+        letters = b.run("[...document.querySelectorAll('figure:not([hidden]) > svg')].map(e => e.clientWidth / e.viewBox.baseVal.width / parseFloat(getComputedStyle(document.documentElement).fontSize) * 16)")
+        check(f"page: letters of figures have the size of the page's at {width} pixels", all(0.9 < x < 1.25 for x in letters), letters)
         picture(b, name)
         if name == "phone":
             accessible(b, "phone")
