@@ -54,8 +54,8 @@ struct dl_fit_values { /* overrides of a prediction */
     int count;
 };
 
-/* Predicts the rows for which `wanted` (NULL: all) is true, with the values set (NULL: none); `out` of
- * other rows stays as it is. Safe in several threads: `rows` is not changed. */
+/* Predicts the rows for which `wanted` (NULL: all) is true, with the values set (NULL: none);
+ * `out` of other rows stays as it is. Safe in several threads: `rows` is not changed. */
 enum dl_code dl_fit_rows_predict(const struct dl_fit_rows *rows, const struct dl_fit_values *values,
                                  const bool *wanted, struct dl_fit_prediction *out,
                                  struct dl_err *err);
