@@ -151,6 +151,7 @@ struct dl_framework_input {
     /* the step begins with the copy to the device; only reading and decoding are ahead */
     bool copies_in_step;
     bool decodes_on_device; /* samples are decoded on the devices: DALI */
+    double crop_skip_frac;  /* of an image of which a part is used: what is not decoded */
 };
 
 /* Device memory of the framework itself. */

@@ -161,6 +161,8 @@ static const struct dl_field framework_fields[] = {
            "allocator of device memory (absent: that of kernels_from, else no rounding)"),
     DEFAULT(AT(input, prefetch_batches), 0, 64, DL_UNIT_COUNT, 1,
             "batches prepared ahead; 0: input does not overlap with the step"),
+    DEFAULT(AT(input, crop_skip_frac), 0, 0.99, DL_UNIT_NONE, 0,
+            "share of an image that is not decoded, in the mean, where a random part is used"),
     FLAG(AT(host, single_node), "runs on one host only"),
     FLAG(AT(host, single_process), "one process issues the kernels of all devices of a node"),
     FLAG(AT(sync, overlaps_backward), "gradient synchronization starts before backward ends"),

@@ -69,6 +69,12 @@ static double storage_s(const struct dl_system *system, const struct dl_plan *pl
     return seconds;
 }
 
+/* Time of one core to decode a sample. */
+static double decode_each_s(const struct dl_framework *framework, const struct dl_plan *plan) {
+    return plan->input.decode_s_per_sample *
+           (plan->input.cropped ? 1 - framework->input.crop_skip_frac : 1);
+}
+
 /* Decoding `samples` on the workers of a node, at most its cores. */
 static double decode_s(const struct dl_system *system, const struct dl_framework *framework,
                        const struct dl_plan *plan, double samples) {
@@ -79,13 +85,13 @@ static double decode_s(const struct dl_system *system, const struct dl_framework
                          ? plan->input.decode_workers * readers(framework, plan)
                          : cores;
     if (cores > 0) workers = fmin(workers, cores);
-    return workers > 0 ? samples * plan->input.decode_s_per_sample / workers : 0;
+    return workers > 0 ? samples * decode_each_s(framework, plan) / workers : 0;
 }
 
 /* Other nodes read, decode and send the tensors of all samples of the job. */
 static void read_elsewhere(const struct dl_system *system, const struct dl_workload *workload,
-                           const struct dl_plan *plan, double node_batch, double sample_bytes,
-                           struct dl_input_time *t) {
+                           const struct dl_framework *framework, const struct dl_plan *plan,
+                           double node_batch, double sample_bytes, struct dl_input_time *t) {
     const struct dl_system *there = plan->input.nodes;
     const double nodes = (double)plan->nodes, count = (double)plan->input.node_count,
                  samples = node_batch * nodes;
@@ -93,7 +99,7 @@ static void read_elsewhere(const struct dl_system *system, const struct dl_workl
     if (!t->cached) t->storage_s = storage_s(there, &all, samples / count * sample_bytes);
     t->decode_s =
         there->has_host && there->host.cores != DL_ABSENT
-            ? samples * plan->input.decode_s_per_sample / (count * (double)there->host.cores)
+            ? samples * decode_each_s(framework, plan) / (count * (double)there->host.cores)
             : NAN;
     t->transfer_s =
         workload->input_bytes_per_sample * fmax(node_batch / dl_path_node_bytes_per_s(system),
@@ -125,7 +131,7 @@ static void read_samples(const struct dl_system *system, const struct dl_workloa
     else if (!t->cached && plan->input.nodes == NULL)
         t->storage_s = storage_s(system, plan, node_batch * sample_bytes);
     if (plan->input.nodes != NULL) {
-        read_elsewhere(system, workload, plan, node_batch, sample_bytes, t);
+        read_elsewhere(system, workload, framework, plan, node_batch, sample_bytes, t);
         return;
     }
     t->decode_s = decode_s(system, framework, plan, node_batch);

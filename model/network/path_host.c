@@ -9,8 +9,9 @@
  * ends copy both ways, so each message moves at half the copy rate of one core (unverified:
  * 4 GB/s). */
 static const double CORE_COPY_BYTES_PER_S = 4e9;
-/* a short message from device memory: one copy out, one in, 10 us each (unverified) */
-static const double STAGING_S = 20e-6;
+/* What a message from and to device memory takes more: the same at each step from 32 to 256 ranks
+ * (tools/staging.py; key "converged-performance-study"). */
+static const double STAGING_S = 26e-6;
 /* one message between processes of a node (unverified) */
 static const double SHARED_MEMORY_LATENCY_S = 0.5e-6;
 

@@ -111,6 +111,7 @@ struct dl_plan_input {
     bool synthetic;
     double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
     double decode_s_per_sample;           /* on one core; 0: not counted */
+    bool cropped;                         /* a random part of each image is used */
     double decode_workers;                /* per device; 0: all cores of the node */
     bool first_epoch;                     /* the page cache is empty */
     /* Nodes of another system read and decode all samples and send them; NULL: those that train. */

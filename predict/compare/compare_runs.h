@@ -34,6 +34,8 @@ enum dl_run_column {
     DL_RUN_POWER_LIMIT,
     DL_RUN_NCCL_VERSION,
     DL_RUN_NCCL_RINGS,
+    DL_RUN_NODE_RATE,
+    DL_RUN_GATHER_RATE,
     DL_RUN_NOTES,
     DL_RUN_COLUMNS
 };

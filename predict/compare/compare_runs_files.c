@@ -9,6 +9,7 @@
 #include "predict/compare/compare_runs.h"
 #include "predict/compare/compare_runs_files.h"
 #include "predict/compare/row_system.h"
+#include "predict/compare/run_rates.h"
 
 static const void *cached(const struct dl_run_rows *r, const char *key) {
     for (int i = 0; i < r->cache_count; i++) {
@@ -87,8 +88,10 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
     DL_TRY(load_plain(r, dl_run_cell(r, row, DL_RUN_FRAMEWORK), &out->plain, err));
     const char *from = out->plain->kernels.kernels_from, *given = r->data->release;
     if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
+    const char *version = given;
+    if (given == NULL) DL_TRY(dl_run_checked_version(r, row, run, &version, err));
     const struct dl_release_facts facts = {
-        .version = given != NULL ? given : dl_run_version(r, row),
+        .version = version,
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
         .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),

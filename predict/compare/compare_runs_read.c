@@ -14,6 +14,7 @@
 #include "predict/compare/compare_runs.h"
 #include "predict/compare/compare_runs_files.h"
 #include "predict/compare/row_system.h"
+#include "predict/compare/run_rates.h"
 #include "predict/options/input_options.h"
 
 #define COLUMN(name, kind, need, text)                                                             \
@@ -75,6 +76,14 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
         TEXT("nccl_version", false, "release of NCCL, as 2.3.7; empty: the system's"),
     [DL_RUN_NCCL_RINGS] = COUNT("nccl_rings", false,
                                 "rings that NCCL_MIN_NRINGS asked for; empty: NCCL's own choice"),
+    [DL_RUN_NODE_RATE] =
+        NUMBER("allreduce_intra_node_gb_per_s", false,
+               "bus rate of an all-reduce of 1 GiB inside a node [GB/s] that the run measured; "
+               "below half of the predicted rate the run is skipped"),
+    [DL_RUN_GATHER_RATE] =
+        NUMBER("allgather_gb_per_s", false,
+               "with pp_fix: bus rate of an all-gather of 1 GiB over all ranks [GB/s] that the run "
+               "measured; below 0.7 of the predicted rate its ranks checked each other"),
     [DL_RUN_NOTES] = TEXT("notes", false, "remarks for people; never read"),
 };
 
@@ -120,10 +129,10 @@ static const char *unknown(const struct dl_run_rows *r, int row, enum dl_run_col
                            const char *const *choices) {
     const char *text = dl_arena_printf(r->arena, "unknown %s \"%s\"; expected", columns[column].key,
                                        dl_run_cell(r, row, column));
-    for (int i = 0; text != NULL && choices[i] != NULL; i++) {
+    for (int i = 0; choices[i] != NULL; i++) {
         text = dl_arena_printf(r->arena, "%s%s %s", text, i > 0 ? "," : "", choices[i]);
     }
-    return text != NULL ? text : "out of memory";
+    return text;
 }
 
 /* A cell that is empty (0) or a count. */
@@ -316,6 +325,7 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
     if (run->why != NULL) return DL_OK;
     complete_strategy(run);
     DL_TRY(check_node(r, row, run, err));
+    DL_TRY(dl_run_links(r, row, run, err));
     plan->layer_times = layers_for(r->data, run);
     if (optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
     return dl_run_plan_dataset(r, run->workload, plan, err);

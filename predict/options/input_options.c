@@ -23,8 +23,8 @@ const struct dl_option dl_input_options[] = {
      "config.json or its folder; default resnet50",
      DL_TEXT(INPUT(words.workload))},
     {"framework", 'f', "NAME,...|all", "What",
-     "framework, in one distributed mode, or several; default all; explain, search and advise take "
-     "one, by default a usual one for the workload",
+     "one framework (with its mode), or a comma-separated list; default all; explain, search and "
+     "advise take one, by default a usual one for the workload",
      DL_TEXT(INPUT(words.framework))},
     {"all-frameworks", 0, NULL, "What",
      "with --framework all: also frameworks that are retired, lossy or asynchronous",

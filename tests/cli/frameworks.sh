@@ -9,6 +9,15 @@ run predict -n 1 -f pytorch-ddp --release 'NGC 19.03' -p mixed
 check 'a release by name' 0
 run predict -n 1 --dataset imagnet
 check 'unknown dataset' 2 'did you mean imagenet'
+# a data set of one's own: JPEG images without a time decode by their bytes, half as large ones in half the time
+mkdir -p "$SCRATCH/own"
+printf 'name,samples,sample_bytes,decode_s_per_sample,jpeg\nmine,1281167,117000,,crop\nsmall,1281167,58500,,crop\nwhole,1281167,117000,,whole\nbad,9,9,,jpg\n' > "$SCRATCH/own/datasets.csv"
+decoding() { run predict --data "$SCRATCH/own" -q --json -s dgx1-v100 -w alexnet -f "$2" -n 1 -b 512 -p mixed --dataset "$1" && jq '.results[0].iteration_s' "$SCRATCH/out"; }
+says "as ImageNet" jq -en --argjson a "$(decoding mine pytorch-ddp)" --argjson b "$(decoding imagenet pytorch-ddp)" '$a / $b - 1 | fabs < 1e-9'
+says 'by bytes' jq -en --argjson a "$(decoding small pytorch-ddp)" --argjson b "$(decoding mine pytorch-ddp)" '$b / $a > 1.9 and $b / $a < 2.1'
+says 'TensorFlow decodes the crop alone' jq -en --argjson a "$(decoding mine tensorflow-mirrored)" --argjson b "$(decoding whole tensorflow-mirrored)" '$b / $a > 1.8 and $b / $a < 2'
+run predict --data "$SCRATCH/own" -n 1 --dataset bad
+check 'a data set with an unknown kind of image' 3 'datasets.csv:5:[0-9]+: error: jpeg: expected crop'
 run predict -n 1 --dataset synthetic --input real
 check 'contradicting input' 2 'contradict'
 run predict -n 1 -f pytorch-ddp --dataset imagenet

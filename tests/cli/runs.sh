@@ -87,3 +87,17 @@ run compare data/runs/paradl_abci.csv --rows --csv
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $1 == "paradl-0592" { print ($c["measured"] < $c["predicted"] ? "faster" : "slower") }' "$SCRATCH/out" > "$SCRATCH/values"
 cp "$SCRATCH/values" "$SCRATCH/out"
 has 'it was faster than predicted' '^faster$'
+
+# What a run measured of its own collectives: broken links inside a node skip it, slow calls over all ranks say that ranks checked each other.
+cat > "$SCRATCH/rates.csv" <<'T'
+id,source,system,framework,pp_fix,strategy,workload,precision,nodes,devices_per_node,global_batch,dp,tp,pp,micro_batch,metric,value,unit,allreduce_intra_node_gb_per_s,allgather_gb_per_s
+fast,here,hf-h100-efa,nanotron,True,3d,llama3_8b,bf16,8,8,256,8,8,1,1,iteration,4,s,458,180
+slow,here,hf-h100-efa,nanotron,True,3d,llama3_8b,bf16,8,8,256,8,8,1,1,iteration,4,s,425,54
+open,here,hf-h100-efa,nanotron,True,3d,llama3_8b,bf16,8,8,256,8,8,1,1,iteration,4,s,,
+broken,here,hf-h100-efa,nanotron,True,3d,llama3_8b,bf16,8,8,256,8,8,1,1,iteration,4,s,45.3,54
+T
+run compare "$SCRATCH/rates.csv" --rows --csv
+has 'a run on broken links is skipped' '^broken,.*true,.*measured 10 % of the usual rate'
+cp "$SCRATCH/out" "$SCRATCH/rows"
+echo "$(cell fast) $(cell slow) $(cell open)" | awk '{ print ($2 > 1.5 * $1 && $2 == $3 ? "as measured" : "not: " $0) }' > "$SCRATCH/out"
+has 'checks take their time where the run measured them' '^as measured$'

@@ -169,7 +169,7 @@ static void oneccl_by_hand(void **state) {
 }
 
 /* 4 nodes of 1 on 50 us links: recursive doubling of 8 bytes takes 2 messages; staged from device
- * memory each costs 20 us more. */
+ * memory each costs 26 us more. */
 static void device_buffers_cost_copies(void **state) {
     struct dl_system system = fake_system();
     struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
@@ -183,7 +183,7 @@ static void device_buffers_cost_copies(void **state) {
     r.device_buffers = true;
     assert_int_equal(dl_collective_time(&system, &r, &staged, NULL), DL_OK);
     check_close(host.latency_s, 100e-6, 1e-12);
-    check_close(staged.latency_s, 140e-6, 1e-12);
+    check_close(staged.latency_s, 152e-6, 1e-12);
 }
 
 /* 4 workers and 4 colocated servers, S = 400 MB, balanced, 1 GB/s: each way 3/4 * .4 = .3 s; half
