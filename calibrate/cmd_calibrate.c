@@ -109,8 +109,7 @@ struct job {
 };
 
 static const char *directory_of(const char *path, struct dl_arena *arena) {
-    char *copy = dl_arena_strdup(arena, path);
-    return copy == NULL ? NULL : dirname(copy);
+    return dirname(dl_arena_strdup(arena, path));
 }
 
 /* The journal lies next to the profile; next to the default profile when this one goes to a device

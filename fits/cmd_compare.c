@@ -28,8 +28,8 @@ static const struct dl_option compare_options[] = {
     {"median", 0, NULL, "What",
      "count repeats of a run once, with the median of their measurements", NULL},
     {"anchor", 0, NULL, "What",
-     "correct compute by the smallest run of each group (same batch per device, or else the same "
-     "global batch; same release) and predict the others: the scaling error alone",
+     "normalize compute to the smallest run of each group (same batch per device, or else the "
+     "same global batch; same release), so that only the scaling error of the others remains",
      NULL},
     {"calibrated", 0, "HOW", "What",
      "predict collectives from other samples of the same table, as a calibration would: sizes "

@@ -172,7 +172,7 @@ enum { NAME_PARTS = 3 };
 static bool split_name(const char *name, int count, struct dl_arena *arena,
                        const char *parts[NAME_PARTS]) {
     char *text = dl_arena_strdup(arena, name);
-    for (int i = 0; i < count && text != NULL; i++) {
+    for (int i = 0; i < count; i++) {
         parts[i] = text;
         text = strchr(text, '\n');
         if (text != NULL) *text++ = 0;

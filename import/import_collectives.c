@@ -44,8 +44,7 @@ struct input {
 };
 
 static double rounded(struct dl_arena *arena, double value) {
-    const char *text = dl_arena_printf(arena, "%.6g", value);
-    return text == NULL ? value : strtod(text, NULL);
+    return strtod(dl_arena_printf(arena, "%.6g", value), NULL);
 }
 
 static enum dl_code find_collective(const char *name, int *op, struct dl_err *err) {

@@ -24,7 +24,6 @@ static char plain(char c) {
 /* "/layer1/layer1.0/relu/Relu" -> "layer1.0.relu"; "features.0.weight" -> "features.0". */
 static const char *clean_name(struct dl_arena *arena, const char *text) {
     char *name = dl_arena_strdup(arena, text + strspn(text, "/"));
-    if (name == NULL) return NULL;
     char *slash = strrchr(name, '/');
     if (slash != NULL) *slash = 0;
     drop_parents(name);

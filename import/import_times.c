@@ -10,8 +10,7 @@ enum { BATCHES_MAX = 32, SHOWN = 5 };
 
 /* A trace has fewer than six significant digits. */
 static double rounded(struct dl_arena *arena, double value) {
-    const char *text = dl_arena_printf(arena, "%.6g", value);
-    return text == NULL || !dl_known(value) ? value : strtod(text, NULL);
+    return dl_known(value) ? strtod(dl_arena_printf(arena, "%.6g", value), NULL) : value;
 }
 
 static bool is_csv(const char *path) {
@@ -31,13 +30,13 @@ static int keep_known(struct dl_context *context, const struct dl_workload *w,
                       struct dl_trace_times *t, const char *path) {
     const char **names = dl_arena_alloc(context->arena, (size_t)w->layer_count + 1, sizeof *names);
     int kept = 0, unknown = 0;
-    for (int i = 0; names != NULL && i < w->layer_count; i++) names[i] = w->layers[i].name;
+    for (int i = 0; i < w->layer_count; i++) names[i] = w->layers[i].name;
     for (int i = 0; i < t->layer_count; i++) {
         if (has_layer(w, t->layers[i].name)) {
             t->layers[kept++] = t->layers[i];
             continue;
         }
-        const char *near = names == NULL ? NULL : dl_suggest(t->layers[i].name, names);
+        const char *near = dl_suggest(t->layers[i].name, names);
         if (unknown++ < SHOWN) {
             context->note(context, "%s: '%.80s' is not a layer of %s%s%s%s", path,
                           t->layers[i].name, w->name, near != NULL ? "; did you mean '" : "",

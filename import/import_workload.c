@@ -63,7 +63,7 @@ static const char *left_text(const struct dl_import_net *net) {
             100.0 * count / g->node_count, net->left[i].node, n->name[0] != 0 ? " " : "", n->name,
             net->left[i].why);
     }
-    if (text != NULL && kinds > KINDS_SHOWN)
+    if (kinds > KINDS_SHOWN)
         text =
             dl_arena_printf(net->arena, "%s\n  and %d more operators", text, kinds - KINDS_SHOWN);
     return text;

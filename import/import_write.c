@@ -186,7 +186,6 @@ static void add_line(struct lines *l, const char *before, const char *line, cons
         memcpy(grown, l->text, l->length + 1);
         l->text = grown;
         l->capacity = capacity;
-        if (grown == NULL) return;
     }
     l->length += (size_t)snprintf(l->text + l->length, l->capacity - l->length, "%s%s%s", before,
                                   line, after);

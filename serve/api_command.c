@@ -44,10 +44,6 @@ void dl_answer_command(const struct dl_service *service, const struct dl_request
     const struct dl_command *command = dl_service_command(service, request->route->command);
     struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
     struct dl_ran *ran = dl_arena_alloc(arena, 1, sizeof *ran);
-    if (words == NULL || ran == NULL) {
-        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
-        return;
-    }
     if (command == NULL) {
         dl_answer_problem(404, "this build has no such command", request->route->command, 0, 0,
                           arena, out);

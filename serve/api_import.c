@@ -31,10 +31,6 @@ void dl_answer_import(const struct dl_service *service, const struct dl_request 
     const struct dl_command *command = dl_service_command(service, "import");
     struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
     struct dl_ran *ran = dl_arena_alloc(arena, 1, sizeof *ran);
-    if (words == NULL || ran == NULL) {
-        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
-        return;
-    }
     if (!is_kind(request->path_rest)) {
         const char *all = dl_import_kinds[0];
         for (int i = 1; dl_import_kinds[i] != NULL; i++)

@@ -69,10 +69,6 @@ void dl_answer_script(const struct dl_service *service, const struct dl_request 
     const struct dl_command *command = dl_service_command(service, "slurm");
     struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
     struct dl_ran *ran = dl_arena_alloc(arena, 1, sizeof *ran);
-    if (words == NULL || ran == NULL) {
-        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
-        return;
-    }
     ran->code = read_words(command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
     ran->text = from_submission(ran->text, arena);

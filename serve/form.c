@@ -8,13 +8,13 @@
 static const struct {
     const char *name, *label, *list;
 } fields[] = {
-    {"workload", "Network", "workloads"},
+    {"workload", "Model", "workloads"},
     {"system", "Machine", "systems"},
     {"framework", "Framework", "frameworks"},
     {"nodes", "Nodes", NULL},
-    {"batch-per-device", "Samples per device", NULL},
+    {"batch-per-device", "Samples per GPU", NULL},
     {"precision", "Precision", NULL},
-    {"global-batch", "Samples over all devices", NULL},
+    {"global-batch", "Global batch size", NULL},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -74,7 +74,7 @@ static void add_answer(struct dl_text *out, const struct dl_ran *ran) {
         dl_text_add(out, "</p>\n");
     }
     if (ran->notes != NULL && ran->notes[0] != '\0') {
-        dl_text_add(out, "<h2>Remarks</h2>\n<pre tabindex=\"0\">");
+        dl_text_add(out, "<h2>Notes</h2>\n<pre tabindex=\"0\">");
         add_escaped(out, ran->notes);
         dl_text_add(out, "</pre>\n");
     }
@@ -86,10 +86,6 @@ void dl_answer_form(const struct dl_service *service, const struct dl_request *r
     const struct dl_command *predict = dl_service_command(service, "predict");
     struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
     struct dl_ran *ran = dl_arena_alloc(arena, 1, sizeof *ran);
-    if (words == NULL || ran == NULL) {
-        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
-        return;
-    }
     ran->code = dl_words_of_form(predict, request->query, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, predict, words, request, arena, ran);
     dl_text_add(&page,
@@ -105,7 +101,7 @@ void dl_answer_form(const struct dl_service *service, const struct dl_request *r
     add_list(&page, service, "systems", DL_DATA_SYSTEM, arena);
     add_list(&page, service, "frameworks", DL_DATA_FRAMEWORK, arena);
     add_answer(&page, ran);
-    dl_text_add(&page, "<p><a href=\"./\">The page with pictures</a></p>\n</main>\n</body>\n"
+    dl_text_add(&page, "<p><a href=\"./\">The page with figures</a></p>\n</main>\n</body>\n"
                        "</html>\n");
     dl_answer_text(200, DL_MEDIA_HTML, dl_text_string(&page), out);
     if (ran->code != DL_OK && ran->text == NULL) out->status = 422;

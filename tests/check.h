@@ -1,4 +1,4 @@
-/* check.h - cmocka with the headers that it needs, comparisons that print both values, scratch files.
+/* check.h - cmocka with its headers, comparisons that print both values, scratch files.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H

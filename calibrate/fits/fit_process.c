@@ -426,7 +426,7 @@ static double outlier_bound(const double *residuals, size_t n, double middle, do
     return DEVIATIONS / Q90 * dl_quantile_sorted(scratch, n, 0.9);
 }
 
-static bool model_alloc(struct dl_kernel_model *model, size_t n, struct dl_arena *arena) {
+static void model_alloc(struct dl_kernel_model *model, size_t n, struct dl_arena *arena) {
     model->correction.features =
         dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof *model->correction.features);
     model->correction.lengths = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
@@ -434,9 +434,6 @@ static bool model_alloc(struct dl_kernel_model *model, size_t n, struct dl_arena
     model->correction.domain_high = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
     model->correction.points = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
     model->correction.weights = dl_arena_alloc(arena, n, sizeof(double));
-    return model->correction.features != NULL && model->correction.lengths != NULL &&
-           model->correction.domain_low != NULL && model->correction.domain_high != NULL &&
-           model->correction.points != NULL && model->correction.weights != NULL;
 }
 
 enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals,
@@ -450,8 +447,8 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
     p.shape_part = gsl_matrix_alloc(n, n);
     p.alpha = gsl_vector_calloc(n);
     gsl_vector *theta = gsl_vector_alloc(DL_FEATURES_MAX + 2);
-    bool ready = model_alloc(model, n, arena) && y != NULL && features != NULL &&
-                 p.covariance != NULL && p.shape_part != NULL && p.alpha != NULL && theta != NULL;
+    model_alloc(model, n, arena);
+    bool ready = p.covariance != NULL && p.shape_part != NULL && p.alpha != NULL && theta != NULL;
     if (ready) {
         model->correction.offset = dl_fit_round(dl_fit_level(set, residuals, y), 6);
         double bound = outlier_bound(residuals, n, model->correction.offset, y);

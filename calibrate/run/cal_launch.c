@@ -177,7 +177,6 @@ static const char *join(const char *const *hosts, size_t count, struct dl_arena 
     size_t length = 1;
     for (size_t i = 0; hosts != NULL && i < count; i++) length += strlen(hosts[i]) + 1;
     char *text = dl_arena_alloc(arena, length, 1), *at = text;
-    if (text == NULL) return NULL;
     for (size_t i = 0; hosts != NULL && i < count; i++) {
         if (i > 0) *at++ = ',';
         const size_t size = strlen(hosts[i]);
@@ -193,7 +192,7 @@ static const char *fill_in(const char *word, const char *hosts, const char *rank
                            struct dl_arena *arena) {
     static const char *const names[] = {"{hosts}", "{ranks}"};
     const char *const values[] = {hosts, ranks};
-    for (int i = 0; i < 2 && word != NULL; i++) {
+    for (int i = 0; i < 2; i++) {
         const char *at = strstr(word, names[i]);
         if (at != NULL)
             word = dl_arena_printf(arena, "%.*s%s%s", (int)(at - word), word, values[i],
@@ -226,7 +225,6 @@ char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const
                            size_t count, size_t room, struct dl_arena *arena, size_t *word_count) {
     struct words w = begin(room, arena);
     const char *list = join(hosts, count, arena), *ranks = dl_arena_printf(arena, "%zu", count);
-    if (list == NULL || ranks == NULL) return NULL;
     if (launch->launcher != NULL) {
         w.capacity += strlen(launch->launcher) / 2; /* an upper bound of its words */
         w.argv = dl_arena_alloc(arena, w.capacity + room + 1, sizeof(char *));

@@ -52,7 +52,7 @@ size_t dl_cal_slow_nodes(const struct dl_cal_pair *pairs, size_t pair_count, siz
     double *best = dl_arena_alloc(arena, nodes, sizeof *best),
            *scratch = dl_arena_alloc(arena, nodes, sizeof *scratch);
     for (size_t i = 0; i < nodes; i++) slow_frac[i] = 0;
-    if (best == NULL || scratch == NULL || nodes < 3) return 0;
+    if (nodes < 3) return 0;
     for (size_t k = 0; k < pair_count; k++) {
         if (!first_of_size(pairs, k)) continue;
         best_times(pairs, pair_count, pairs[k].bytes, nodes, best);
@@ -172,14 +172,14 @@ static size_t host_of_rank(const struct dl_cal_launch *launch, const char *hosts
 
 static bool any_slow(const struct survey *s, size_t nodes) {
     double *slow = dl_arena_alloc(s->arena, nodes, sizeof *slow);
-    return slow != NULL && dl_cal_slow_nodes(s->pairs, s->count, nodes, slow, s->arena) > 0;
+    return dl_cal_slow_nodes(s->pairs, s->count, nodes, slow, s->arena) > 0;
 }
 
 static void drop_slow(struct dl_cal_launch *launch, struct survey *s,
                       const struct dl_cal_progress *progress) {
     double *slow = dl_arena_alloc(s->arena, launch->host_count, sizeof *slow);
     const size_t nodes = launch->host_count;
-    if (slow == NULL || dl_cal_slow_nodes(s->pairs, s->count, nodes, slow, s->arena) == 0) return;
+    if (dl_cal_slow_nodes(s->pairs, s->count, nodes, slow, s->arena) == 0) return;
     bool *drop = dl_arena_alloc(s->arena, nodes, sizeof *drop);
     for (size_t rank = 0; rank < nodes; rank++) {
         if (slow[rank] <= 0) continue;
@@ -197,7 +197,7 @@ static void drop_slow(struct dl_cal_launch *launch, struct survey *s,
                           "node %s: its messages take %.1f times as long as those of the other "
                           "nodes; it stays, because --launcher has no {hosts} to exclude it",
                           name, slow[rank]);
-        if (text != NULL) progress->warn(progress->context, text);
+        progress->warn(progress->context, text);
         if (chooses && host < nodes) drop[host] = true;
     }
     for (size_t i = nodes; i-- > 0;) {

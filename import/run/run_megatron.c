@@ -29,12 +29,27 @@ static enum dl_code read_degrees(struct dl_megatron_reader *r) {
     DL_TRY(dl_arguments_number(r->a, "ds_sequence_parallel_size", 1, 1e6, &ulysses, r->err));
     if (ulysses > 1) {
         r->cp *= ulysses;
-        dl_arguments_note(r->a,
-                          "ds_sequence_parallel_size %.0f (all-to-all of heads) is predicted "
-                          "as as many context ranks (ring)",
-                          ulysses);
+        dl_plan_words_add(r->out, "cp-comm", "alltoall");
     }
     return DL_OK;
+}
+
+/* How context ranks exchange: of several words, one a layer, the first. */
+static void add_context(struct dl_megatron_reader *r) {
+    static const struct dl_word_pair ways[] = {{"p2p", "ring"},
+                                               {"all_gather", "allgather"},
+                                               {"allgather", "allgather"},
+                                               {"a2a", "alltoall"},
+                                               {NULL, NULL}};
+    const char *word = dl_arguments_word(r->a, "cp_comm_type", ""), *way = dl_paired(ways, word);
+    if (word[0] == 0 || r->cp <= 1) return;
+    if (way != NULL)
+        dl_plan_words_add(r->out, "cp-comm", "%s", way);
+    else
+        dl_arguments_note(r->a,
+                          "cp_comm_type %.40s changes the prediction and is not modelled: "
+                          "predicted as the release's own",
+                          word);
 }
 
 static enum dl_code add_degrees(struct dl_megatron_reader *r) {
@@ -58,6 +73,7 @@ static enum dl_code add_degrees(struct dl_megatron_reader *r) {
     dl_plan_words_add(r->out, "tp", "%.0f", r->tp);
     dl_plan_words_add(r->out, "pp", "%.0f", r->pp);
     dl_plan_words_add(r->out, "cp", "%.0f", r->cp);
+    add_context(r);
     if (r->ep > 1) dl_plan_words_add(r->out, "ep", "%.0f", r->ep);
     if (r->ep > 1 && r->tp > 1 && dl_known(each) && each != 1 && each != r->tp)
         dl_arguments_note(r->a,

@@ -306,9 +306,8 @@ static void find_cell(const struct dl_csv *csv, int row, int column, int *line_o
     } else if (csv->row_offsets != NULL) { /* only for a fault: read its record again */
         struct dl_arena arena = {0};
         char *text = dl_arena_alloc(&arena, DL_CSV_RECORD_BYTES, 1);
-        size_t length = 0;
-        if (text != NULL)
-            length = dl_file_part(csv->name, csv->row_offsets[row], text, DL_CSV_RECORD_BYTES);
+        const size_t length =
+            dl_file_part(csv->name, csv->row_offsets[row], text, DL_CSV_RECORD_BYTES);
         if (length > 0)
             find_in_text(text, length, csv->row_lines[row], column, line_out, column_out);
         dl_arena_free(&arena);

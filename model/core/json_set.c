@@ -40,7 +40,6 @@ static struct dl_json_node *append(const struct set *s, struct dl_json_node *par
     struct dl_json_node *made = dl_arena_alloc(s->doc->arena, 1, sizeof *made),
                         **link = &parent->child;
 
-    if (made == NULL) return NULL;
     made->kind = kind;
     made->place = made->key_place = DL_NO_PLACE;
     if (key != NULL) {

@@ -11,7 +11,6 @@ static const char *plain(const char *name, struct dl_arena *arena) {
     char *out = dl_arena_strdup(arena, name);
     size_t n = 0;
 
-    if (out == NULL) return NULL;
     for (; *name != '\0'; name++)
         if (strchr("-_. ", *name) == NULL)
             out[n++] = (char)(*name >= 'A' && *name <= 'Z' ? *name - 'A' + 'a' : *name);
@@ -24,21 +23,21 @@ static const char *holding(const char *name, const char *const *names, struct dl
     const char *part = plain(name, arena), *found[MAX_SHOWN] = {NULL}, *list = "";
     int count = 0;
 
-    if (part == NULL || strlen(part) < LEAST_LETTERS) return NULL;
+    if (strlen(part) < LEAST_LETTERS) return NULL;
     for (; *names != NULL; names++) {
         const char *whole = plain(*names, arena);
 
-        if (whole == NULL || strstr(whole, part) == NULL) continue;
+        if (strstr(whole, part) == NULL) continue;
         if (count < MAX_SHOWN) found[count] = *names;
         count++;
     }
-    for (int i = 0; i < count && i < MAX_SHOWN && list != NULL; i++)
+    for (int i = 0; i < count && i < MAX_SHOWN; i++)
         list = dl_arena_printf(arena, "%s%s\"%s\"", list,
                                i == 0           ? ""
                                : i + 1 == count ? " or "
                                                 : ", ",
                                found[i]);
-    if (list != NULL && count > MAX_SHOWN) list = dl_arena_printf(arena, "%s, ...", list);
+    if (count > MAX_SHOWN) list = dl_arena_printf(arena, "%s, ...", list);
     return count == 0 ? NULL : list;
 }
 

@@ -221,7 +221,8 @@ static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p
         warn(p,
              dl_arena_printf(d->arena,
                              "memory is tight: %.0f %% of the device's, fits with a probability of "
-                             "%.0f %%; near the limit allocators free and retry, which is slower",
+                             "%.0f %%; near the limit allocators free and retry, and some runs took "
+                             "3 to 6 times as long",
                              100 * used, 100 * p->fits_probability_frac),
              false);
     if (p->fits) return;

@@ -48,8 +48,10 @@ static const char *const tensor_overlap_names[] = {[DL_TENSOR_EXPOSED] = "none",
                                                    [DL_TENSOR_BACKWARD] = "backward",
                                                    [DL_TENSOR_PIECES] = "pieces",
                                                    NULL};
-static const char *const context_names[] = {
-    [DL_CONTEXT_RING] = "ring", [DL_CONTEXT_GATHER] = "all-gather", NULL};
+static const char *const context_names[] = {[DL_CONTEXT_RING] = "ring",
+                                            [DL_CONTEXT_GATHER] = "all-gather",
+                                            [DL_CONTEXT_ALL_TO_ALL] = "all-to-all",
+                                            NULL};
 static const char *const expert_row_names[] = {
     [DL_ROWS_DIRECT] = "direct", [DL_ROWS_SORTED] = "sorted", [DL_ROWS_INDEXED] = "indexed", NULL};
 static const char *const expert_names[] = {[DL_EXPERT_ALL_TO_ALL] = "all-to-all",

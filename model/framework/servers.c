@@ -104,7 +104,6 @@ int *dl_servers_assign(const struct dl_gradient_sync_request *r, const struct dl
     int *server_of = dl_arena_alloc(r->arena, (size_t)r->gradient_count + 1, sizeof *server_of);
     double *load = dl_arena_alloc(r->arena, (size_t)count, sizeof *load);
     int *heap = dl_arena_alloc(r->arena, (size_t)count, sizeof *heap);
-    if (server_of == NULL || load == NULL || heap == NULL) return NULL;
     const bool least_loaded =
         r->framework->sync.messages.server_assignment == DL_SERVERS_LEAST_LOADED;
     for (int s = 0; s < count; s++) load[s] = 0, heap[s] = s;

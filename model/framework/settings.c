@@ -77,6 +77,14 @@ static void set_dispatch(struct dl_framework *f, int value) {
         p->experts.rows = DL_ROWS_SORTED;
 }
 
+/* Values in the order of enum dl_context_exchange, after "open". */
+static int context_exchange(const struct dl_framework *f) {
+    return f->transformer.context_exchange + 1;
+}
+static void set_context_exchange(struct dl_framework *f, int value) {
+    f->transformer.context_exchange = value - 1;
+}
+
 /* A graph of the iteration leaves the host nothing to issue; one of a layer, its launch. */
 static int cuda_graphs(const struct dl_framework *f) {
     const struct dl_transformer_policy *p = &f->transformer;
@@ -111,6 +119,8 @@ static const struct setting {
      set_allreduce},
     {"moe-dispatch", dl_moe_dispatch_names, offsetof(struct dl_plan_settings, moe_dispatch),
      dispatch, set_dispatch},
+    {"cp-comm", dl_cp_comm_names, offsetof(struct dl_plan_settings, cp_comm), context_exchange,
+     set_context_exchange},
     {"cuda-graphs", dl_cuda_graphs_names, offsetof(struct dl_plan_settings, cuda_graphs),
      cuda_graphs, set_cuda_graphs},
 };
@@ -234,6 +244,7 @@ const char *const dl_settings_varied[] = {"all",
                                           "tp-comm-overlap",
                                           "allreduce",
                                           "moe-dispatch",
+                                          "cp-comm",
                                           "cuda-graphs",
                                           "moe-overlap",
                                           "recompute-layers",

@@ -20,6 +20,8 @@ enum dl_tensor_overlap {
 enum dl_context_exchange {
     DL_CONTEXT_RING,   /* around a ring, each step behind the attention of one share */
     DL_CONTEXT_GATHER, /* all of them before attention, exposed */
+    /* from a share of the tokens to one of the heads, and results back (DeepSpeed-Ulysses) */
+    DL_CONTEXT_ALL_TO_ALL,
 };
 
 /* How tokens reach experts on other ranks. F-TRANSFORMER-EXPERT */

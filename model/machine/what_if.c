@@ -23,7 +23,7 @@ static void follow(double *value, double measured, double by) {
 
 static void *copy_of(const void *list, int count, size_t size, struct dl_arena *arena) {
     void *copy = dl_arena_alloc(arena, (size_t)count + 1, size);
-    if (copy != NULL && count > 0) memcpy(copy, list, (size_t)count * size);
+    if (count > 0) memcpy(copy, list, (size_t)count * size);
     return copy;
 }
 

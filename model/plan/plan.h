@@ -56,7 +56,7 @@ struct dl_plan_experts {
  * indices of the names below; 0: it does not. */
 struct dl_plan_settings {
     int overlap_grad_reduce, overlap_param_gather, tp_comm_overlap; /* enum dl_switch */
-    int gradient_compression, allreduce, moe_dispatch;
+    int gradient_compression, allreduce, moe_dispatch, cp_comm;
     int cuda_graphs;  /* enum dl_cuda_graphs */
     bool moe_overlap; /* experts' exchanges behind kernels of another micro-batch */
     struct dl_path_choice between_nodes;
@@ -66,6 +66,7 @@ extern const char *const dl_gradient_compression_names[]; /* "open","none","fp16
 extern const char *const dl_allreduce_names[];            /* "auto","flat","hierarchical", NULL */
 /* "open","alltoall","allgather","deepep","hybridep", NULL */
 extern const char *const dl_moe_dispatch_names[];
+extern const char *const dl_cp_comm_names[]; /* "open","ring","allgather","alltoall", NULL */
 /* What one launch of the host replays. */
 enum dl_cuda_graphs { DL_GRAPHS_OPEN, DL_GRAPHS_NONE, DL_GRAPHS_LAYER, DL_GRAPHS_ITERATION };
 extern const char *const dl_cuda_graphs_names[]; /* "open","none","layer","iteration", NULL */

@@ -273,9 +273,8 @@ static void find_active(struct asker *a) {
     const double replicas = (double)(plan->dp * plan->ep);
     add_active(a->out, (struct dl_limit_active){"exposed communication", "communication",
                                                 p->messages.algorithm, p->exposed_comm_s, NAN});
-    add_active(a->out,
-               (struct dl_limit_active){"hidden communication (needs the overlap)", "communication",
-                                        NULL, p->comm_s - p->exposed_comm_s, NAN});
+    add_active(a->out, (struct dl_limit_active){"overlapped communication", "communication", NULL,
+                                                p->comm_s - p->exposed_comm_s, NAN});
     add_active(a->out, (struct dl_limit_active){"idle pipeline stages", "computation",
                                                 "workload balance and bubble", p->bubble_s, NAN});
     add_active(a->out,

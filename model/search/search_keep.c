@@ -15,7 +15,7 @@ const char *const dl_rejection_names[] = {
     "data ranks do not divide the batch",
     "does not fit in memory",
     "misses the deadline",
-    "slower than what was found",
+    "slower than a plan already found",
     "more parts than layers allow",
     "does not fit in the host's memory",
     NULL,

@@ -35,7 +35,7 @@ static void insert(struct table *t, struct label **head, const struct label *one
     }
     while (*at != NULL && (*at)->most_s >= one->most_s) *at = (*at)->next;
     struct label *own = dl_arena_alloc(t->arena, 1, sizeof *own);
-    if (own == NULL || ++t->label_count > DL_STAGE_LABELS) {
+    if (++t->label_count > DL_STAGE_LABELS) {
         t->failed = true;
         return;
     }

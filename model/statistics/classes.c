@@ -18,7 +18,7 @@ enum dl_code dl_classes_make(const struct dl_class_keys *keys, int count, struct
     struct chain *chains = malloc(((size_t)count + 1) * sizeof *chains);
     out->first = dl_arena_alloc(arena, (size_t)count, sizeof *out->first);
     out->next = dl_arena_alloc(arena, (size_t)count, sizeof *out->next);
-    const bool room = slots != NULL && chains != NULL && out->first != NULL && out->next != NULL;
+    const bool room = slots != NULL && chains != NULL;
     for (size_t i = 0; i < slot_count && room; i++) slots[i] = -1;
     for (int i = 0; i < count && room; i++) {
         const uint64_t hash = keys->hash(keys->context, i);

@@ -42,7 +42,7 @@ static const char *part(struct dl_arena *arena, const char *what, const char *no
     return elsewhere ? dl_arena_printf(arena, "; %s %s", what, nodes) : "";
 }
 
-static bool name_choice(const struct dl_csv *csv, int row, struct dl_arena *arena,
+static void name_choice(const struct dl_csv *csv, int row, struct dl_arena *arena,
                         struct dl_choice *out) {
     const char *nodes = cell(csv, row, "nodes"), *split = cell(csv, row, "split"),
                *workers = cell(csv, row, "workers"), *stages = cell(csv, row, "stage_count");
@@ -55,7 +55,6 @@ static bool name_choice(const struct dl_csv *csv, int row, struct dl_arena *aren
     } else {
         out->kinds = kinds_of(arena, nodes, false);
         const char *numbers = kinds_of(arena, nodes, true);
-        if (numbers == NULL) return false;
         /* batches are equal on one kind */
         if (split != NULL)
             out->label = strchr(nodes, ',') == NULL
@@ -65,7 +64,6 @@ static bool name_choice(const struct dl_csv *csv, int row, struct dl_arena *aren
             out->label = dl_arena_printf(arena, "%s; %s stage%s", numbers, stages,
                                          strcmp(stages, "1") == 0 ? "" : "s");
     }
-    return out->kinds != NULL && out->label != NULL;
 }
 
 enum dl_code dl_choices_read(const struct dl_csv *csv, struct dl_arena *arena,
@@ -93,7 +91,7 @@ enum dl_code dl_choices_read(const struct dl_csv *csv, struct dl_arena *arena,
                                   .high_samples_per_s = values[HIGH],
                                   .sample_energy_j = values[ENERGY],
                                   .cost_per_sample = values[COST]};
-        if (!name_choice(csv, row, arena, one)) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        name_choice(csv, row, arena, one);
         *count += 1;
     }
     *out = list;

@@ -73,6 +73,5 @@ double dl_axis_along(const struct dl_axis *axis, double value) {
 int dl_axis_clamp(int value, int most) { return value < 0 ? 0 : value > most ? most : value; }
 
 const char *dl_axis_tick(const struct dl_axis *axis, int tick, struct dl_arena *arena) {
-    const char *text = dl_arena_printf(arena, "%.4g", axis->values[tick] / axis->scale);
-    return text == NULL ? "" : text;
+    return dl_arena_printf(arena, "%.4g", axis->values[tick] / axis->scale);
 }

@@ -57,13 +57,13 @@ static void number_groups(struct dl_plot_runs *runs, struct dl_figure *out) {
 /* The device, precision, ... that --where selects. */
 static const char *chosen(struct dl_context *context, const struct dl_options *options) {
     const char *text = "";
-    for (int i = 0; i < options->given_count && text != NULL; i++) {
+    for (int i = 0; i < options->given_count; i++) {
         const char *equals = strcmp(options->given[i].option->name, "where") == 0
                                  ? strchr(options->given[i].value, '=')
                                  : NULL;
         if (equals != NULL) text = dl_arena_printf(context->arena, "%s, %s", text, equals + 1);
     }
-    return text == NULL ? "" : text;
+    return text;
 }
 
 enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options *options,

@@ -51,7 +51,7 @@ static const char *reason_of(struct dl_arena *arena, const char *framework,
                              const struct dl_err *why) {
     const size_t length = strlen(framework);
     const char *text = dl_arena_strdup(arena, why->message);
-    if (text == NULL || strncmp(text, framework, length) != 0) return text == NULL ? "" : text;
+    if (strncmp(text, framework, length) != 0) return text;
     return text + length + strspn(text + length, ": ");
 }
 
@@ -62,11 +62,11 @@ static void note_skipped(struct dl_context *context, const struct skipped *skipp
         const char *names = skipped[i].framework;
         bool listed = false;
         for (int k = 0; k < i && !listed; k++) listed = strcmp(skipped[k].why, skipped[i].why) == 0;
-        for (int k = i + 1; k < count && !listed && names != NULL; k++) {
+        for (int k = i + 1; k < count && !listed; k++) {
             if (strcmp(skipped[k].why, skipped[i].why) == 0)
                 names = dl_arena_printf(context->arena, "%s, %s", names, skipped[k].framework);
         }
-        if (!listed && names != NULL)
+        if (!listed)
             context->note(context, "not shown%s: %s (%s)", node_counts > 1 ? " for all nodes" : "",
                           names, skipped[i].why);
     }

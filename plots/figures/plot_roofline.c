@@ -53,12 +53,12 @@ static const char *limit_of(const struct dl_pass_cost *c) {
     return names[most];
 }
 
-/* "conv 3x3": what distinguishes layers on a roofline; NULL: out of memory. */
+/* "conv 3x3": what distinguishes layers on a roofline. */
 static const char *kind_of(const struct dl_layer *layer, struct dl_arena *arena) {
     const char *name = layer->kind->name;
     if (strncmp(name, "conv", 4) != 0) return name;
     const char *text = layer->groups > 1 ? dl_arena_printf(arena, "grouped %s", name) : name;
-    for (int d = DL_DIMS - layer->in.dims; d < DL_DIMS && text != NULL; d++)
+    for (int d = DL_DIMS - layer->in.dims; d < DL_DIMS; d++)
         text = dl_arena_printf(arena, "%s%s%.0f", text, d == DL_DIMS - layer->in.dims ? " " : "x",
                                layer->kernel[d]);
     return text;

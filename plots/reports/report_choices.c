@@ -52,8 +52,8 @@ static const char *answer(struct dl_arena *arena, const struct dl_choice *list, 
         arena, "%s: %.4g samples/s (80 %% interval %.4g to %.4g), %.3g J per sample", best->label,
         best->samples_per_s, best->low_samples_per_s, best->high_samples_per_s,
         best->sample_energy_j);
-    if (text == NULL || frugal == best || !dl_known(frugal->sample_energy_j))
-        return text == NULL ? NULL : dl_arena_printf(arena, "%s.", text);
+    if (frugal == best || !dl_known(frugal->sample_energy_j))
+        return dl_arena_printf(arena, "%s.", text);
     return dl_arena_printf(arena, "%s. The least energy: %s, %.3g J per sample at %.4g samples/s.",
                            text, frugal->label, frugal->sample_energy_j, frugal->samples_per_s);
 }

@@ -160,7 +160,7 @@ static const char *samples_text(struct dl_arena *arena, const struct dl_system *
     double *widths = dl_arena_alloc(arena, (size_t)s->calibration.sample_count + 1, sizeof *widths),
            half = NAN, most = NAN;
     int known = 0, disturbed = 0;
-    if (widths == NULL || s->calibration.sample_count == 0) return NULL;
+    if (s->calibration.sample_count == 0) return NULL;
     for (int i = 0; i < s->calibration.sample_count; i++) {
         const struct dl_raw_sample *x = &s->calibration.samples[i];
         const int64_t lost = x->preempted == DL_ABSENT ? 0 : x->preempted;

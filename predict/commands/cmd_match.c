@@ -1,4 +1,4 @@
-/* cmd_match.c - which architecture for which framework and network: samples per second and per
+/* cmd_match.c - compares machines for workloads: samples per second and per
  * joule of every combination. */
 #include <math.h>
 

@@ -112,12 +112,11 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
     return out->count > 0 ? DL_OK : fail_all(out, refusal, err);
 }
 
-/* The best framework on each number of nodes. NULL: out of memory. */
+/* The best framework on each number of nodes. */
 static struct dl_advice_request *advice_of(struct dl_context *context,
                                            const struct dl_predicted *results) {
     struct dl_advice_request *q = dl_arena_alloc(context->arena, 1, sizeof *q);
     const struct dl_predicted_row *best = dl_recommend(results);
-    if (q == NULL) return NULL;
     q->count = 0;
     q->limits = results->limits;
     q->arena = context->arena;
@@ -247,7 +246,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     dl_text_add(&text, dl_rows_length_text(&shown, context->arena));
     dl_text_add(&text, dl_spending_text(&shown, context->arena));
     dl_text_add(&text, checkpoint);
-    dl_text_add(&text, q == NULL ? NULL : dl_advice_text(q));
+    dl_text_add(&text, dl_advice_text(q));
     dl_text_add(&text, dl_recommend_command(context, options, results));
     return context->output(options, dl_text_string(&text), err);
 }

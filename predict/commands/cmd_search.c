@@ -57,7 +57,8 @@ static const struct dl_option own_options[] = {
     {"vary", 0, "LIST", "Search",
      "also search settings that the framework's release has and that are not given, by option: "
      "overlap-grad-reduce, overlap-param-gather, tp-comm-overlap, allreduce, moe-dispatch, "
-     "cuda-graphs, moe-overlap, recompute-layers, recompute-every, recompute-modules, offload; or "
+     "cp-comm, cuda-graphs, moe-overlap, recompute-layers, recompute-every, recompute-modules, "
+     "offload; or "
      "all but recompute-* (all); default none",
      DL_SET(ASKED(vary), .choices = dl_settings_varied)},
     {"threads", 0, "N", "Search", "threads that search; default: all cores",
@@ -475,8 +476,8 @@ const struct dl_command dl_cmd_search = {
                "recomputation, sharding of states, and mapping of ranks to nodes. For a "
                "convolutional network: data, spatial, filter, channel and pipeline parallelism, "
                "each over all devices or combined with data parallelism, micro-batch, schedule, "
-               "and sharding. Plans that are impossible or provably no better are counted by "
-               "reason. Prints the best plans, every term of the best one, its limits, its "
+               "and sharding. Infeasible and dominated plans are counted by reason. "
+               "Prints the best plans, every term of the best one, its limits, its "
                "sensitivity to each resource, and the most effective change. Options that fix a "
                "value (--tp, --micro-batch, --recompute, ...) restrict the search.",
     .examples = examples,

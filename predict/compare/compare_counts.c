@@ -69,8 +69,7 @@ static const char *counted_text(const struct dl_comparison *c, const char *headi
     const char *lines = "";
     int shown[SHOWN_REASONS + 1],
         *counts = dl_arena_alloc(c->arena, (size_t)c->count + 1, sizeof *counts);
-    if (counts == NULL || dl_classes_make(&keys, c->count, c->arena, &classes, NULL) != DL_OK)
-        return NULL;
+    if (dl_classes_make(&keys, c->count, c->arena, &classes, NULL) != DL_OK) return NULL;
     const int found = count_texts(&texts, &classes, counts, shown);
     for (int i = 0; i < found && i < SHOWN_REASONS; i++)
         lines = dl_arena_printf(c->arena, "%s  %5d  %s\n", lines, counts[shown[i]],

@@ -10,7 +10,6 @@
 static const char *cell(struct dl_arena *arena, const char *text) {
     if (text == NULL || text[0] == 0) return "-";
     char *copy = dl_arena_alloc(arena, 2 * strlen(text) + 1, 1), *to = copy;
-    if (copy == NULL) return NULL;
     for (const char *at = text; *at != 0; at++) {
         if (*at == '|' || *at == '\\' || *at == '`' || *at == '<') *to++ = '\\';
         *to++ = *at == '\n' || *at == '\r' ? ' ' : *at;

@@ -83,6 +83,14 @@ static void causes_json(struct dl_json_writer *w, const struct dl_causes *causes
     dl_jw_end(w);
 }
 
+/* The precision and batch of a run that was predicted. */
+static void run_json(struct dl_json_writer *w, const struct dl_compared *row) {
+    if (row->evidence == NULL || row->skipped) return;
+    const struct dl_run_row *run = &row->evidence->runs.rows[row->run];
+    dl_jw_string(w, "precision", dl_precision_names[run->plan.precision]);
+    dl_jw_number(w, "global_batch_samples", row->samples_per_iteration);
+}
+
 /* The row, its interval as a pair, and its causes. */
 static void row_json(struct dl_json_writer *w, const struct row_facts *facts) {
     dl_jw_object(w, NULL);
@@ -95,6 +103,7 @@ static void row_json(struct dl_json_writer *w, const struct row_facts *facts) {
     } else {
         dl_jw_string(w, "interval", NULL);
     }
+    run_json(w, &facts->row);
     causes_json(w, facts->row.causes);
     dl_jw_end(w);
 }

@@ -129,10 +129,10 @@ static const char *unknown(const struct dl_run_rows *r, int row, enum dl_run_col
                            const char *const *choices) {
     const char *text = dl_arena_printf(r->arena, "unknown %s \"%s\"; expected", columns[column].key,
                                        dl_run_cell(r, row, column));
-    for (int i = 0; text != NULL && choices[i] != NULL; i++) {
+    for (int i = 0; choices[i] != NULL; i++) {
         text = dl_arena_printf(r->arena, "%s%s %s", text, i > 0 ? "," : "", choices[i]);
     }
-    return text != NULL ? text : "out of memory";
+    return text;
 }
 
 /* A cell that is empty (0) or a count. */

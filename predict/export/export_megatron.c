@@ -224,9 +224,14 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
     const struct dl_plan *plan = row->plan;
     const int64_t zero = dl_export_zero(plan);
     static const char *const shards[] = {"", "", "optim_grads", "optim_grads_params"};
+    static const char *const exchanges[] = {[DL_CONTEXT_RING] = "p2p",
+                                            [DL_CONTEXT_GATHER] = "all_gather",
+                                            [DL_CONTEXT_ALL_TO_ALL] = "a2a"};
     number(out, "tensor-model-parallel-size", (double)plan->tp);
     DL_TRY(add_stages(row->workload, plan, out, err));
     number(out, "context-parallel-size", (double)plan->sp);
+    if (plan->sp > 1 && plan->settings.cp_comm > 0)
+        word(out, "cp-comm-type", exchanges[row->framework->transformer.context_exchange]);
     if (dl_plan_expert_ranks(plan) > 1)
         number(out, "expert-model-parallel-size", (double)dl_plan_expert_ranks(plan));
     if (plan->experts.ep_within_tp_cp > 0) number(out, "expert-tensor-parallel-size", 1);

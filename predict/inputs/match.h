@@ -1,4 +1,4 @@
-/* match.h - which architecture for which framework and network: every combination of the systems,
+/* match.h - compares machines for workloads: every combination of the systems,
  * networks and frameworks of the options, predicted as `dlmodel predict` does. */
 #ifndef DL_PREDICT_INPUTS_MATCH_H
 #define DL_PREDICT_INPUTS_MATCH_H

@@ -62,7 +62,7 @@ static void head(struct dl_text *t, const char *title) {
     char *upper = dl_arena_strdup(t->arena, title);
     for (char *c = upper; c != NULL && *c != 0; c++) *c = (char)toupper((unsigned char)*c);
     dl_text_add(t, ".TH ");
-    roff(t, upper == NULL ? "" : upper);
+    roff(t, upper);
     dl_text_add(t, " 1 \"\" \"");
     roff(t, dl_version_text);
     dl_text_add(t, "\"\n.SH NAME\n");

@@ -79,7 +79,6 @@ enum { WIDTH = 100, LABEL = 11 };
 /* Removes Markdown markup that has no meaning in a terminal; NULL: out of memory. */
 static char *plain(struct dl_arena *arena, const char *text) {
     char *out = dl_arena_alloc(arena, strlen(text) + 1, 1), *end = out;
-    if (out == NULL) return NULL;
     for (const char *s = text; *s != 0; s++) {
         if (s[0] == '*' && s[1] == '*')
             s++;
@@ -121,7 +120,7 @@ static const char *cell(struct dl_arena *arena, const char *row, int number) {
     size_t length = strcspn(row, "|");
     while (length > 0 && row[length - 1] == ' ') length--;
     const char *text = dl_arena_strndup(arena, row, length);
-    return text == NULL ? "" : text;
+    return text;
 }
 
 /* Meaning and source are of section 8 of the manual, files of the index. */

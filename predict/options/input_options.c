@@ -23,8 +23,8 @@ const struct dl_option dl_input_options[] = {
      "config.json or its folder; default resnet50",
      DL_TEXT(INPUT(words.workload))},
     {"framework", 'f', "NAME,...|all", "What",
-     "framework, in one distributed mode, or several; default all; explain, search and advise take "
-     "one, by default a usual one for the workload",
+     "one framework (with its mode), or a comma-separated list; default all; explain, search and "
+     "advise take one, by default a usual one for the workload",
      DL_TEXT(INPUT(words.framework))},
     {"all-frameworks", 0, NULL, "What",
      "with --framework all: also frameworks that are retired, lossy or asynchronous",
@@ -199,6 +199,12 @@ const struct dl_option dl_input_options[] = {
      "ranks, or each token once to every node of its experts (DeepEP, HybridEP); default: as the "
      "framework's release does",
      DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
+    {"cp-comm", 0, "ring|allgather|alltoall", "Plan: framework settings",
+     "with context parallelism: pass keys and values around a ring, gather them, or exchange "
+     "shares "
+     "of the tokens for shares of the heads (DeepSpeed-Ulysses); default: as the framework's "
+     "release does",
+     DL_CHOICE(PLAN(settings.cp_comm), .choices = dl_cp_comm_names)},
     {"offload", 0, "LIST", "Plan: framework settings",
      "what stays in host memory: optimizer (states, which its cores update), activations, weights "
      "(with --zero 3: shards, their gradients and states)",

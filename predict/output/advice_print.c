@@ -9,10 +9,12 @@
 #include "model/engine/correct.h"
 
 static const double S_PER_HOUR = 3600, J_PER_KWH = 3.6e6, MILLION = 1e6;
+/* Electricity of the world in 2022: Ember, Global Electricity Review 2023. */
+static const double WORLD_CARBON_G_PER_KWH = 436;
 
 static const char *currency_of(const struct dl_prediction_row *row) {
     const char *currency = dl_currency_of(row->system, row->rates);
-    return currency != NULL ? currency : "(currency of --price)";
+    return currency != NULL ? currency : "in the currency of --price";
 }
 
 static const char *price_text(const struct dl_prediction_row *row, struct dl_arena *arena) {
@@ -53,6 +55,11 @@ const char *dl_spending_text(const struct dl_prediction_row *row, struct dl_aren
     }
     if (dl_known(s.carbon_g))
         dl_text_printf(&text, ", %s kg CO2", dl_figure_text(arena, s.carbon_g / 1e3, 4));
+    else if (dl_known(s.energy_j))
+        dl_text_printf(
+            &text, ", about %s kg CO2 at the world average of %.0f g/kWh in 2022 (--carbon)",
+            dl_figure_text(arena, s.energy_j / J_PER_KWH * WORLD_CARBON_G_PER_KWH / 1e3, 2),
+            WORLD_CARBON_G_PER_KWH);
     dl_text_add(&text, ".\n");
     return dl_text_string(&text);
 }

@@ -159,8 +159,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                    p->fits ? "" : ", does not fit in memory", dl_bottleneck_names[p->bottleneck]);
     if (table.row_count > 0) dl_text_add(&text, dl_table_text(&table));
     dl_text_printf(&text,
-                   "%sEach alone. %d others gain less, %d cannot run here; --json lists all "
-                   "with their commands.\n",
+                   "%sEach change on its own. %d more gain less, and %d cannot run here; --json "
+                   "lists all with their commands.\n",
                    table.row_count > 0 ? "\n" : "", less, impossible);
     add_combination(&text, r);
     return context->output(options, dl_text_string(&text), err);

@@ -58,7 +58,10 @@ const char *dl_rows_plan_words(const struct dl_plan *plan, struct dl_arena *aren
         if (axes[i].ranks > 1)
             dl_text_printf(&text, "%s%lld ", axes[i].name, (long long)axes[i].ranks);
     }
-    if (plan->pp > 1 && dl_pipe_virtual_stages(plan) > 1)
+    const struct dl_schedule_row *schedule = dl_schedules[plan->schedule];
+    if (plan->pp > 1 && schedule->most_parts > 1 && schedule->most_parts == schedule->least_parts)
+        dl_text_printf(&text, "%s ", dl_schedule_names[plan->schedule]);
+    else if (plan->pp > 1 && dl_pipe_virtual_stages(plan) > 1)
         dl_text_printf(&text, "v%.0f ", dl_pipe_virtual_stages(plan));
     if (plan->micro_batch_samples > 0) dl_text_printf(&text, "mb%g ", plan->micro_batch_samples);
     if (plan->recompute != DL_RECOMPUTE_NONE)
@@ -141,7 +144,7 @@ const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *
 double dl_terms_least_shown_s(const struct dl_prediction *p, size_t shown, struct dl_arena *arena) {
     double *times_s = dl_arena_alloc(arena, (size_t)p->term_count + 1, sizeof *times_s);
     size_t n = 0;
-    for (int i = 0; i < p->term_count && times_s != NULL; i++) {
+    for (int i = 0; i < p->term_count; i++) {
         if (strcmp(p->terms[i].group, "memory") != 0 && dl_known(p->terms[i].value))
             times_s[n++] = p->terms[i].value;
     }

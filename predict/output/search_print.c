@@ -93,11 +93,10 @@ static const char *rejected_text(struct dl_arena *arena, const struct dl_search_
     const char *text = "";
     for (int r = 0; r < DL_REJECTIONS; r++) {
         if (found->rejected_count[r] == 0) continue;
-        if (text != NULL)
-            text = dl_arena_printf(arena, "%s%s%lld %s", text, text[0] != 0 ? ", " : "",
-                                   (long long)found->rejected_count[r], dl_rejection_names[r]);
+        text = dl_arena_printf(arena, "%s%s%lld %s", text, text[0] != 0 ? ", " : "",
+                               (long long)found->rejected_count[r], dl_rejection_names[r]);
     }
-    return text == NULL || text[0] != 0 ? text : "none";
+    return text[0] != 0 ? text : "none";
 }
 
 static bool is_tight(const struct dl_searched *row) {

@@ -94,8 +94,8 @@ static void say(struct asker *a, const char *key, const char *bound) {
     else
         a->context->note(a->context,
                          "warning: --set %s changes nothing here: with this plan nothing depends "
-                         "on it, or something narrower hides it (bottleneck: %s); 'dlmodel "
-                         "explain' shows every term",
+                         "on it, or another limit dominates (bottleneck: %s); 'dlmodel explain' "
+                         "shows every term",
                          key, bound);
 }
 

@@ -1,5 +1,5 @@
 // ---- predicting
-let busy = false, again = false, frameworksOf = '', later = 0, shown = null, waiting = 0, serviceRuns = [];
+let busy = false, again = false, frameworksOf = '', later = 0, shown = null, others = null, waiting = 0, serviceRuns = [];
 const PAUSE_MS = 200;
 function problem(e) {
   $('problem').hidden = false;
@@ -57,10 +57,13 @@ async function compareFrameworks() {
   const s = { ...state }, key = JSON.stringify(options(s, { framework: '' }));
   if (key === frameworksOf || !shown || !$('problem').hidden) return;
   try {
-    const others = await post('predict', options(s, { framework: 'all' }));
+    others = { state: s, rows: (await post('predict', options(s, { framework: 'all' }))).results };
     frameworksOf = key;
-    drawFrameworks(s, others.results);
-  } catch { $('f-frameworks').hidden = true; } // a plan that one framework alone can have
+    drawFrameworks(others.state, others.rows);
+  } catch {
+    others = null; // a plan that one framework alone can have
+    $('f-frameworks').hidden = true;
+  }
 }
 const sameSetup = (a, b) => names.every((f) => a[f] === b[f]);
 function comparison(s, row) {
@@ -105,7 +108,7 @@ const NUMBERS = [['iteration', speed((r) => `${seconds(r.iteration_s)} (${betwee
   ['plan', (r) => r.plan || r.strategy || '–'], ['global batch', (r) => count(r.global_batch_samples), (r) => r.global_batch_samples], ['samples per GPU', (r) => digits(r.batch_per_device_samples, 4)], ['precision', (r) => r.precision], ['release', (r) => r.release || '–'],
   ['memory of a GPU', (r) => gib(r.memory.total_bytes), (r) => r.memory.total_bytes], ['MFU', (r) => percent(r.mfu_frac), (r) => r.mfu_frac], ['epoch', (r) => seconds(r.epoch_s), (r) => r.epoch_s], ['energy of an epoch', (r) => energy(epochEnergy(r)), epochEnergy],
   ['training', (r) => seconds(r.run_s), (r) => r.run_s], ['GPU-hours', (r) => digits(r.gpu_hours), (r) => r.gpu_hours],
-  ['cost', (r) => (known(r.cost) ? digits(r.cost, 4) + ' ' + (r.currency || '') : !r.fits ? '–' : known(r.run_s) ? 'enter the price of a node and hour' : 'enter epochs or tokens, and a price'), (r) => r.cost],
+  ['cost', (r) => (known(r.cost) ? digits(r.cost, 4) + ' ' + (r.currency || '') : '–'), (r) => r.cost],
   ['energy', (r) => energy(r.energy_j), (r) => r.energy_j], ['power', (r) => (known(r.power_w) && r.fits ? digits(r.power_w / 1e3) + ' kW' : '–')]];
 const signed = (a, b) => (known(a) && known(b) && b !== 0 ? (Math.abs(a / b - 1) < .0005 ? 'equal' : (a > b ? '+' : '−') + digits(100 * Math.abs(a / b - 1), 2) + ' %') : '');
 const asText = (s, f) => (s[f] === '' ? 'default' : String(s[f]));
@@ -118,11 +121,17 @@ function showNumbers(s, row) {
 }
 const LABELS = { system: 'machine', workload: 'model', inter: 'network between nodes', intra: 'links in a node', batch: 'samples per GPU', global: 'global batch', more: 'other options' };
 
-// ---- measured runs of this set-up: of the user's file, else those of the service
+// ---- measured runs of this set-up and precision: of the user's file, else those of the service. Their batch may differ: titles say it.
 function measuredPoints(s, row) {
-  const per = known(row.tokens_per_s) ? row.tokens_per_s / row.throughput_samples_per_s : 1; // tokens of a sample
-  return (own.measured?.rows || serviceRuns).filter((r) => !r.skipped && r.system === s.system && r.framework === s.framework && r.workload === s.workload && /^(samples|tokens)\/s$/.test(r.unit))
-    .map((r) => ({ id: r.id, devices: r.devices, nodes: Math.max(1, r.devices / (row.devices / row.nodes)), each: r.measured / r.devices * (r.unit === unitOf(row) ? 1 : r.unit === 'samples/s' ? per : 1 / per) }));
+  const perSample = known(row.tokens_per_s) ? row.tokens_per_s / row.throughput_samples_per_s : 1;
+  const rates = { 'samples/s': (r) => r.measured * perSample, 'tokens/s': (r) => (perSample > 1 ? r.measured : NaN), s: (r) => r.global_batch_samples / r.measured * perSample };
+  return (own.measured?.rows || serviceRuns).filter((r) => !r.skipped && r.system === s.system && r.framework === s.framework && r.workload === s.workload && r.precision === row.precision && rates[r.unit])
+    .map((r) => ({ id: r.id, devices: r.devices, batch: r.global_batch_samples, each: rates[r.unit](r) / r.devices })).filter((p) => known(p.each));
+}
+// As wide as the figures are now.
+function redraw() {
+  if (shown && shows === 'explore' && $('problem').hidden) show(shown.state, shown.rows, shown.row);
+  if (others && !$('f-frameworks').hidden) drawFrameworks(others.state, others.rows);
 }
 function changed() {
   if (planned && !searching) forgetPlans(); // they were for another set-up

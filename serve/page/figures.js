@@ -1,7 +1,11 @@
 // ---- figures: an SVG, its numbers as a table, both to be saved
 let W = 560; // as wide as the figure is, so that its letters have the size of the page's
 const H = 280;
-const room = (id) => { W = Math.min(900, Math.max(280, ($(id).clientWidth || 584) - 24)); };
+function room(id) { // on wide screens the letters of the page are larger, and so are those of its figures
+  const f = $(id), scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  f.hidden = false;
+  W = Math.min(900, Math.max(280, (f.clientWidth || 584) / scale - 24));
+}
 const words = (x, y, t, more = {}) => draw('text', { x, y, ...more }, String(t));
 const titled = (e, t) => { e.append(draw('title', {}, t)); return e; };
 function figure(id, caption, question, svg, header, rows) {
@@ -15,7 +19,6 @@ function figure(id, caption, question, svg, header, rows) {
   f.replaceChildren(make('figcaption', {}, caption), svg, make('div', { class: 'tools' },
     button('SVG', () => save(id.slice(2) + '.svg', 'image/svg+xml', standalone(svg)), caption + ' as SVG'),
     button('CSV', () => save(id.slice(2) + '.csv', 'text/csv', csv([header, ...rows])), caption + ' as CSV')), details);
-  f.hidden = false;
 }
 // Styles of the page become attributes, so that the file looks alike anywhere.
 function standalone(svg) {
@@ -42,37 +45,39 @@ const unitOf = (r) => (known(r.tokens_per_s) ? 'tokens/s' : 'samples/s');
 const rate = (r) => r.tokens_per_s ?? r.throughput_samples_per_s;
 const rateLow = (r) => rate(r) * r.iteration_s / r.iteration_high_s, rateHigh = (r) => rate(r) * r.iteration_s / r.iteration_low_s;
 
-// Throughput of one GPU over the nodes: a flat line scales, a falling one does not. Rows that do not fit have no speed: a cross on the axis.
+// Throughput of one GPU over their number: a flat line scales, a falling one does not. Rows that do not fit have no speed: a cross on the axis.
 function drawScaling(s, rows, before, points) {
   const id = 'f-scaling', fit = rows.filter((r) => r.fits), out = rows.filter((r) => !r.fits), unit = unitOf(fit[0] || rows[0]), old = (before || []).filter((r) => r.fits);
   room(id);
   const svg = draw('svg', { viewBox: `0 0 ${W} ${H}` }), left = 60, right = 16, top = 24, bottom = 62;
   const each = (r) => rate(r) / r.devices, low = (r) => rateLow(r) / r.devices, high = (r) => rateHigh(r) / r.devices;
   const most = Math.max(1e-9, ...fit.map(high), ...old.map(each), ...points.map((p) => p.each)) * 1.02;
-  const nodes = [...rows, ...old, ...points].map((r) => r.nodes), first = Math.log2(Math.min(...nodes)), span = Math.max(1, Math.log2(Math.max(...nodes)) - first);
+  const gpus = [...rows, ...old, ...points].map((r) => r.devices), now = rows.find((r) => r.nodes === s.nodes).devices;
+  const first = Math.log2(Math.min(...gpus)), span = Math.max(1, Math.log2(Math.max(...gpus)) - first);
   const x = (n) => left + ((Math.log2(n) - first) / span) * (W - left - right), y = (v) => H - bottom - (v / most) * (H - top - bottom);
   for (const t of fit.length ? ticks(most) : [0]) svg.append(draw('line', { class: 'grid', x1: left, x2: W - right, y1: y(t), y2: y(t) }), words(left - 6, y(t) + 4, digits(t), { 'text-anchor': 'end', class: 'soft' }));
   let free = 0;
-  for (const n of [...new Set(rows.map((r) => r.nodes))].sort((a, b) => a - b)) {
+  for (const n of [...new Set(gpus)].sort((a, b) => a - b)) {
     const wide = 8 * String(n).length;
-    if (n !== s.nodes && (x(n) - wide / 2 < free || Math.abs(x(n) - x(s.nodes)) < wide)) continue;
-    svg.append(words(x(n), H - bottom + 18, n, { 'text-anchor': 'middle', ...(n === s.nodes ? { class: 'strong' } : { class: 'soft' }) }));
+    if (n !== now && (x(n) - wide / 2 < free || Math.abs(x(n) - x(now)) < wide + 4)) continue;
+    svg.append(words(x(n), H - bottom + 18, n, { 'text-anchor': 'middle', class: n === now ? 'strong' : 'soft' }));
     free = x(n) + wide / 2 + 4;
   }
-  svg.append(words((left + W - right) / 2, H - bottom + 36, 'nodes', { 'text-anchor': 'middle', class: 'soft' }));
+  svg.append(words((left + W - right) / 2, H - bottom + 36, 'GPUs', { 'text-anchor': 'middle', class: 'soft' }));
   svg.append(words(left, 14, unit + ' per GPU', { class: 'soft' }));
-  svg.append(draw('polygon', { class: 'band', points: [...fit.map((r) => `${x(r.nodes)},${y(high(r))}`), ...[...fit].reverse().map((r) => `${x(r.nodes)},${y(low(r))}`)].join(' ') }));
+  svg.append(draw('polygon', { class: 'band', points: [...fit.map((r) => `${x(r.devices)},${y(high(r))}`), ...[...fit].reverse().map((r) => `${x(r.devices)},${y(low(r))}`)].join(' ') }));
+  if (fit.length === 1) svg.append(draw('line', { class: 'whisker', x1: x(fit[0].devices), x2: x(fit[0].devices), y1: y(low(fit[0])), y2: y(high(fit[0])) }));
   // a line does not cross a node count that does not fit
   const line = (all, css) => {
-    for (let i = 1; i < all.length; i++) if (all[i].fits && all[i - 1].fits) svg.append(draw('line', { class: 'line ' + css, x1: x(all[i - 1].nodes), y1: y(each(all[i - 1])), x2: x(all[i].nodes), y2: y(each(all[i])) }));
+    for (let i = 1; i < all.length; i++) if (all[i].fits && all[i - 1].fits) svg.append(draw('line', { class: 'line ' + css, x1: x(all[i - 1].devices), y1: y(each(all[i - 1])), x2: x(all[i].devices), y2: y(each(all[i])) }));
   };
   line(before || [], 'l2 dashed');
   line(rows, 'l1');
   const about = (r) => `${plural(r.nodes, 'node')}: ${digits(each(r))} ${unit} per GPU (${digits(low(r))} to ${digits(high(r))}), efficiency ${percent(r.scaling_efficiency)}`;
-  for (const r of old) svg.append(titled(draw('circle', { class: 's2', cx: x(r.nodes), cy: y(each(r)), r: 3 }), 'pinned, ' + about(r)));
-  for (const r of fit) svg.append(titled(draw('circle', { class: 's1', cx: x(r.nodes), cy: y(each(r)), r: r.nodes === s.nodes ? 6 : 3.5 }), about(r)));
-  for (const r of out) svg.append(titled(draw('path', { class: 'cross', d: `M${x(r.nodes) - 5},${y(0) - 5}l10,10m0,-10l-10,10` }), `${plural(r.nodes, 'node')}: does not fit, ${gib(r.memory.total_bytes)} of ${gib(r.memory.capacity_bytes)}`));
-  for (const p of points) svg.append(titled(draw('path', { class: 'measured', d: `M${x(p.nodes)},${y(p.each) - 6}l6,6l-6,6l-6,-6z` }), `measured (${p.id}): ${digits(p.each)} ${unit} per GPU on ${plural(p.devices, 'GPU')}`));
+  for (const r of old) svg.append(titled(draw('circle', { class: 's2', cx: x(r.devices), cy: y(each(r)), r: 3 }), 'pinned, ' + about(r)));
+  for (const r of fit) svg.append(titled(draw('circle', { class: 's1', cx: x(r.devices), cy: y(each(r)), r: r.nodes === s.nodes ? 6 : 3.5 }), about(r)));
+  for (const r of out) svg.append(titled(draw('path', { class: 'cross', d: `M${x(r.devices) - 5},${y(0) - 5}l10,10m0,-10l-10,10` }), `${plural(r.nodes, 'node')}: does not fit, ${gib(r.memory.total_bytes)} of ${gib(r.memory.capacity_bytes)}`));
+  for (const p of points) svg.append(titled(draw('path', { class: 'measured', d: `M${x(p.devices)},${y(p.each) - 6}l6,6l-6,6l-6,-6z` }), `measured (${p.id}): ${digits(p.each)} ${unit} per GPU on ${plural(p.devices, 'GPU')}${known(p.batch) ? ', global batch ' + count(p.batch) : ''}`));
   const legend = [...(fit.length ? [['s1', 'predicted']] : []), ...(old.length ? [['s2', 'pinned']] : []), ...(points.length ? [['measured', 'measured']] : []), ...(out.length ? [['cross', 'does not fit']] : [])];
   let at = left;
   for (const [css, name] of legend) {
@@ -111,7 +116,7 @@ function drawBars(id, caption, question, bars, unit) {
   const label = (p) => p.name + ' ' + bars.map((b) => unit(b.parts.find((q) => q.name === p.name).value)).join(' / ');
   let lx = 8, ly = h + 8;
   for (const p of shownParts) {
-    const width = 30 + 7 * label(p).length;
+    const width = 32 + 7.2 * label(p).length;
     if (lx > 8 && lx + width > W) { lx = 8; ly += 22; }
     svg.append(draw('rect', { class: p.css, x: lx, y: ly - 11, width: 12, height: 12 }), words(lx + 17, ly, label(p)));
     lx += width;

@@ -27,7 +27,7 @@ async function takeMeasured(name, text) {
   const used = rows.filter((r) => !r.skipped), errors = used.map((r) => Math.abs(r.time_error_pct)).filter(known);
   const here = shown ? measuredPoints(state, shown.row).length : 0;
   return `${plural(used.length, 'run')} compared` + (errors.length ? `, mean error of the time ${digits(errors.reduce((s, v) => s + v, 0) / errors.length)} %` : '') +
-    `; ${here ? plural(here, 'run') + ' of this set-up in the curve' : 'none of this machine, framework and model'}. They correct the predictions for the same machine and framework.`;
+    `; ${here ? plural(here, 'run') + ' of this set-up in the curve' : 'none of this machine, framework, model and precision'}. They correct the predictions for the same machine and framework.`;
 }
 function takeDocument(kind, name, document) {
   own[kind] = { name, document };

@@ -64,13 +64,18 @@ function start() {
   $('ask').addEventListener('submit', recommend);
   for (const b of document.querySelectorAll('nav button')) b.onclick = () => { view(b.dataset.view); if (shows === 'explore') predict(); };
   window.addEventListener('hashchange', () => { if (isSetup()) restore(); });
+  let resized = 0, width = innerWidth;
+  window.addEventListener('resize', () => {
+    clearTimeout(resized);
+    if (innerWidth !== width) resized = setTimeout(() => { width = innerWidth; redraw(); }, PAUSE_MS);
+  });
   new IntersectionObserver(([e]) => $('brief').classList.toggle('needed', !e.isIntersecting)).observe($('answer'));
   restore();
   fillLists();
   list('measured').then((a) => {
     serviceRuns = a.rows || [];
     $('health-tab').hidden = !serviceRuns.length;
-    if (serviceRuns.length && shown) show(shown.state, shown.rows, shown.row);
+    if (serviceRuns.length) redraw();
   }).catch(() => {});
 }
 start();

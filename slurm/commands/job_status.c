@@ -64,7 +64,7 @@ static const char *job_list(const struct dl_run_list *runs, int from, int to,
     for (int i = from; i < to; i++)
         length += runs->runs[i].job_id == NULL ? 0 : strlen(runs->runs[i].job_id) + 1;
     char *list = dl_arena_alloc(arena, length, 1), *at = list;
-    for (int i = from; list != NULL && i < to; i++) {
+    for (int i = from; i < to; i++) {
         if (runs->runs[i].job_id == NULL) continue;
         const size_t size = strlen(runs->runs[i].job_id);
         if (at != list) *at++ = ',';

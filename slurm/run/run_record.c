@@ -108,7 +108,7 @@ enum dl_code dl_runs_read(const char *folder, struct dl_arena *arena, struct dl_
     while (readdir(dir) != NULL) entries++;
     rewinddir(dir);
     out->runs = dl_arena_alloc(arena, entries + 1, sizeof *out->runs);
-    enum dl_code code = out->runs == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    enum dl_code code = DL_OK;
     for (const struct dirent *entry = readdir(dir); code == DL_OK && entry != NULL;
          entry = readdir(dir)) {
         if (entry->d_name[0] == '.' || (size_t)(out->count + out->unreadable) >= entries) continue;

@@ -215,18 +215,15 @@ enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct d
     if (dir == NULL)
         return dl_fail(err, DL_ERR_INPUT, "%.400s: cannot open: %s", folder, strerror(errno));
     const char **names = dl_arena_alloc(arena, MAX_FILES, sizeof *names);
-    enum dl_code code = names == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
-    for (const struct dirent *entry = readdir(dir);
-         code == DL_OK && entry != NULL && log->files < MAX_FILES; entry = readdir(dir)) {
+    for (const struct dirent *entry = readdir(dir); entry != NULL && log->files < MAX_FILES;
+         entry = readdir(dir)) {
         const size_t length = strlen(entry->d_name);
         if (length < 7 || strcmp(entry->d_name + length - 6, ".jsonl") != 0 ||
             entry->d_name[0] == '.')
             continue;
-        names[log->files] = dl_arena_strdup(arena, entry->d_name);
-        if (names[log->files++] == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        names[log->files++] = dl_arena_strdup(arena, entry->d_name);
     }
     closedir(dir);
-    if (code != DL_OK) return code;
     qsort(names, (size_t)log->files, sizeof *names, by_name);
     for (int i = 0; i < log->files; i++) {
         const char *path = dl_arena_printf(arena, "%s/%s", folder, names[i]);
@@ -245,7 +242,7 @@ void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
                                    .mad_s = NAN};
     double *sorted = dl_arena_alloc(arena, (size_t)count + 1, sizeof *sorted),
            *away = dl_arena_alloc(arena, (size_t)count + 1, sizeof *away);
-    if (count < 1 || sorted == NULL || away == NULL) return;
+    if (count < 1) return;
     memcpy(sorted, steps, (size_t)count * sizeof *sorted);
     dl_sort(sorted, (size_t)count);
     const double middle = dl_quantile_sorted(sorted, (size_t)count, 0.5);
@@ -274,8 +271,7 @@ void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
 void dl_runlog_summarize(const struct dl_runlog *log, struct dl_arena *arena,
                          struct dl_run_summary *out, int *cold) {
     double *scratch = dl_arena_alloc(arena, (size_t)log->step_count + 1, sizeof *scratch);
-    *cold =
-        scratch == NULL ? 0 : (int)dl_warmup_samples(log->steps, (size_t)log->step_count, scratch);
+    *cold = (int)dl_warmup_samples(log->steps, (size_t)log->step_count, scratch);
     dl_run_summarize(log->steps + *cold, log->step_count - *cold, arena, out);
 }
 

@@ -33,7 +33,7 @@ enum dl_code dl_sl_directive(struct dl_arena *arena, const char *what, const cha
 const char *dl_sl_tame(struct dl_arena *arena, const char *text) {
     enum { LONGEST = 120 };
     char *out = dl_arena_strndup(arena, text, strlen(text) < LONGEST ? strlen(text) : LONGEST);
-    if (out == NULL || *out == 0) return "_";
+    if (*out == 0) return "_";
     for (char *c = out; *c != 0; c++) {
         if (!is_word(*c) && strchr("._+=-", *c) == NULL) *c = '_';
     }

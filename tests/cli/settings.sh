@@ -142,6 +142,10 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     holds 'those beside the MLP, too' "$(field gradients_bytes --system dgx-b200 $lora --cp 1 --lora-rank 16 --lora-targets qkv,proj,fc1,fc2) == 4 * 80 * 16 * (8192 + 10240 + 8192 + 8192 + 8192 + 2 * 28672 + 28672 + 8192)"
     b200=$(field iteration_s --system dgx-b200 $lora --cp 1 --lora-rank 16) h200=$(field iteration_s --system h200-8x $lora --cp 2 --lora-rank 16)
     holds 'published step on B200' "$b200 > 0.9 * 1.543 && $b200 < 1.1 * 1.543"
+    # MLPerf's context ranks exchange heads; 8 of them, graphs: 0.256 s on 64 B200
+    heads=$(field iteration_s --system h200-8x $lora --cp 2 --lora-rank 16 --cp-comm alltoall) many=$(field iteration_s --system dgx-b200 $lora --nodes 8 --cp 8 --lora-rank 16 --cp-comm alltoall --cuda-graphs layer)
+    holds 'published step on H200, heads exchanged' "$heads > 0.9 * 3.10 && $heads < 1.1 * 3.19"
+    holds 'published step on 64 B200, heads exchanged' "$many > 0.9 * 0.256 && $many < 1.1 * 0.256"
     holds 'published step on H200' "$h200 > 0.9 * 3.10 && $h200 < 1.1 * 3.19"
     # no pass for gradients of weights, which takes a third of the products
     holds 'frozen weights save a third at most' "$b200 < 0.85 * $(field iteration_s --system dgx-b200 $lora --cp 1) && $b200 > 0.6 * $(field iteration_s --system dgx-b200 $lora --cp 1)"
@@ -264,7 +268,7 @@ deepep --moe-token-dispatcher-type flex --moe-enable-deepep
 hybridep --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep
 END
 # shellcheck disable=SC2086
-for off in '' '--offload optimizer --offload-fraction 0.5' '--pp 2 --stage-layers 18,14' '--cuda-graphs layer' '--cuda-graphs iteration' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
+for off in '' '--cp 2 --cp-comm alltoall' '--cp 2 --cp-comm allgather' '--offload optimizer --offload-fraction 0.5' '--pp 2 --stage-layers 18,14' '--cuda-graphs layer' '--cuda-graphs iteration' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
     "$DLMODEL" predict $llama --zero 1 $off --export megatron > "$SCRATCH/exported.sh" 2> /dev/null
     there=$(field iteration_s $llama --zero 1 $off) back=$("$DLMODEL" predict --system dgx-h100 --plan "$SCRATCH/exported.sh" --json 2> /dev/null | sed -n 's/^ *"iteration_s": *\([^,]*\),*$/\1/p' | head -n 1)
     if [ -n "$there" ] && [ "$there" = "$back" ]; then echo "ok exported and imported '$off'"; else echo "not ok exported and imported '$off': $there, $back"; fi
@@ -283,6 +287,18 @@ for way in alltoall allgather deepep hybridep; do
     run import "$SCRATCH/experts.out" --system dgx-h100
     has "exported and imported: experts by $way, overlapped" "moe-dispatch $way .*--moe-overlap"
 done
+
+# 4 context ranks exchange heads: of 16384 tokens a rank has 4096, whose queries and results have 1024 channels and whose keys and
+# values 512, of 2 bytes: 2 layers x 2 passes x 2 x (8.39 + 4.19) MB, 3 quarters of them to others; twice 8192 tokens' 37.7 MB.
+# shellcheck disable=SC2086
+{
+    cp="--system dgx-h100 --nodes 1 --devices-per-node 4 --framework megatron-core --tp 1 --cp 4 --pp 1 --global-batch 1 --micro-batch 1 --precision bf16 --recompute none --cp-comm alltoall --set links.intra.bandwidth=1GB/s"
+    net='gpt:layers=2,hidden=1024,heads=16,kv_heads=8,vocab=1024,seq='
+    more=$(awk "BEGIN { print $(field exposed_comm_s --workload ${net}16384 $cp) - $(field exposed_comm_s --workload ${net}8192 $cp) }")
+    holds 'heads exchanged for tokens by hand' "$more > 0.0377 && $more < 1.4 * 0.0377"
+    run predict --workload gpt:layers=2,hidden=1024,heads=16,kv_heads=2,seq=8192 $cp
+    check 'heads that context ranks do not share evenly' 2 'cp-comm alltoall: --tp 1 x --cp 4 does not divide the 16 query and 2 key heads'
+}
 
 # The search predicts what each of its rows' commands does.
 while read -r network setting; do

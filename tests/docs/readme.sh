@@ -1,6 +1,7 @@
 #!/bin/sh
 # The documents tell the truth: errors, sample outputs, index of formulas, commands of the README, files and tests that they name.
 set -u
+. tests/docs/commands.sh
 sh tools/accuracy.sh "$DLMODEL" check
 sh tools/cpu_accuracy.sh "$DLMODEL" check
 sh tools/memory.sh "$DLMODEL" check
@@ -72,22 +73,13 @@ rows=$(sed -n '/<!-- accuracy:begin -->/,/<!-- accuracy:end -->/p' README.md | g
 none 'its table of errors has at most 8 lines' "$([ "$rows" -le 8 ] || echo "$rows lines")"
 
 # The commands of the README run; those with a sample output ran above. Calibration measures, and has tests of its own.
-mkdir -p "$SCRATCH/bin" "$SCRATCH/at" # they write files
-ln -sf "$DLMODEL" "$SCRATCH/bin/dlmodel"
+mkdir -p "$SCRATCH/at"
 ln -sfn "$PWD/data" "$SCRATCH/at/data"
 {
     sed -n '/^```/,/^```/s/^\(\$ \)\{0,1\}\(dlmodel .*\)/\2/p' README.md | sed 's/ *#.*//'
     sed -n '/^| I want/,/^$/p' README.md | grep -oE '`dlmodel [^`]+`' | tr -d '`'
-} | grep -vE '^dlmodel (calibrate|slurm|[0-9])|FILE|runs\.csv' > "$SCRATCH/commands"
-[ "$(wc -l < "$SCRATCH/commands")" -ge 8 ] || echo "not ok commands found in the README: $(wc -l < "$SCRATCH/commands")"
-while IFS= read -r line; do
-    if (cd "$SCRATCH/at" && PATH=$SCRATCH/bin:$PATH sh -c "${line%% |*}") > "$SCRATCH/out" 2> "$SCRATCH/err" < /dev/null; then
-        echo "ok README: $line"
-    else
-        echo "not ok README: $line"
-        cat "$SCRATCH/err"
-    fi
-done < "$SCRATCH/commands"
+} | grep -vE '^dlmodel (calibrate|slurm|[0-9])|FILE|runs\.csv' | sed 's/ |.*//' > "$SCRATCH/commands"
+run_commands README
 
 # Figures of the gallery exist, and tools/figures.sh draws them.
 lost=

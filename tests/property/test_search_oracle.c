@@ -37,7 +37,7 @@ struct space {
 static const char *const release_has[] = {
     "overlap-grad-reduce", "overlap-param-gather", "tp-comm-overlap", "allreduce",
     "moe-dispatch",        "cuda-graphs",          "moe-overlap",     "recompute-layers",
-    "recompute-every",     "recompute-modules",    "offload"};
+    "recompute-every",     "recompute-modules",    "offload",         "cp-comm"};
 enum { HAS = sizeof release_has / sizeof *release_has };
 
 static void vary_some(struct space *s) {
@@ -61,6 +61,13 @@ static void fix_some(struct dl_plan *fixed, int64_t devices) {
     if (fixed->tp * fixed->pp * fixed->sp > devices) fixed->tp = fixed->pp = fixed->sp = 0;
     fixed->recompute_open = chance(0.4);
     fixed->recompute = fixed->recompute_open ? DL_RECOMPUTE_NONE : (enum dl_recompute)(unit() * 3);
+}
+
+static void list_schedules(struct dl_framework *f) {
+    static const char *all[DL_SCHEDULES];
+    memcpy(all, dl_schedule_names, sizeof all);
+    f->capabilities.schedules = all;
+    f->capabilities.schedule_count = DL_SCHEDULES;
 }
 
 static void make_space(struct space *s) {
@@ -89,6 +96,7 @@ static void make_space(struct space *s) {
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
     f->shards = chance(0.7);
+    if (chance(0.5)) list_schedules(f);
     f->sync.overlaps_backward = chance(0.5);
     f->host.dispatch_s = chance(0.5) ? 0 : spread(1e-7, 1e-5);
     s->f.device.memory_bytes = chance(0.6) ? 1e10 : spread(6.2e8, 9e8);
@@ -117,7 +125,7 @@ static void make_space(struct space *s) {
     s->request.objective = chance(0.7) ? DL_BY_TIME : DL_BY_MEMORY;
     fix_some(&fixed, s->request.nodes[0] * fixed.devices_per_node);
     if (!s->request.any_shard && f->shards) fixed.shard = ONE_OF(0, 0, 1, 2, 3);
-    if (!s->request.any_schedule) fixed.schedule = (enum dl_schedule)ONE_OF(0, 1, 2, 3, 4);
+    if (!s->request.any_schedule) fixed.schedule = (enum dl_schedule)(unit() * DL_SCHEDULES);
     s->request.fixed = fixed;
     vary_some(s);
 }
@@ -138,6 +146,12 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* The release has it, and it does not apply gradients of other weights. */
+static bool is_proposed(const struct space *s, enum dl_schedule schedule) {
+    const bool all = s->f.framework.capabilities.schedule_count > 0;
+    return schedule != DL_ASYNC && (schedule <= DL_INTERLEAVED || all);
+}
+
 /* What the user gave is kept; what was left open may be anything. */
 static bool wanted(const struct space *s, const struct dl_plan *p) {
     const struct dl_search_request *r = &s->request;
@@ -147,8 +161,7 @@ static bool wanted(const struct space *s, const struct dl_plan *p) {
         return false;
     if (!x->recompute_open && p->recompute != x->recompute) return false;
     if (!r->any_schedule && p->schedule != x->schedule) return false;
-    if (r->any_schedule && (p->schedule == DL_ASYNC || p->schedule == DL_ZERO_BUBBLE))
-        return false; /* no release here has it */
+    if (r->any_schedule && !is_proposed(s, p->schedule)) return false;
     if (!r->any_mapping && p->mapping != x->mapping) return false;
     /* given stages and sequence parallelism concern those that can have them */
     if (!r->any_shard && p->dp * p->ep * p->sp > 1 && p->shard != x->shard) return false;
@@ -207,7 +220,7 @@ static void judge_choices(struct oracle *o, struct dl_plan p) {
                     for (int seq = 0; seq <= (p.tp > 1); seq++)
                         for (int mapping = 0; mapping < 2; mapping++) {
                             p.schedule = (enum dl_schedule)said;
-                            if (!pipelines && said == DL_INTERLEAVED) continue;
+                            if (!pipelines && dl_schedules[said]->most_parts > 1) continue;
                             p.virtual_stages = v > 1 ? v : 0;
                             p.recompute = (enum dl_recompute)r;
                             p.shard = shard;
@@ -261,6 +274,7 @@ static void judge_all(struct oracle *o) {
                  {"tp-comm-overlap", &o->settings.settings.tp_comm_overlap, 2},
                  {"allreduce", &o->settings.settings.allreduce, 2},
                  {"moe-dispatch", &o->settings.settings.moe_dispatch, experts ? 4 : 0},
+                 {"cp-comm", &o->settings.settings.cp_comm, 3},
                  {"cuda-graphs", &o->settings.settings.cuda_graphs, 3}};
     enum { NAMED = sizeof named / sizeof *named };
     const int overlaps = varies(s, "moe-overlap") && experts ? 1 : 0,

@@ -309,6 +309,8 @@ def looks(b, at):
         b.until(READY)
         b.until("document.querySelectorAll('figure svg').length === 4")
         check(f"page: nothing sticks out at {width} pixels", b.run(OVERFLOW) <= 0, b.run(OVERFLOW))
+        letters = b.run("[...document.querySelectorAll('figure:not([hidden]) > svg')].map(e => e.clientWidth / e.viewBox.baseVal.width / parseFloat(getComputedStyle(document.documentElement).fontSize) * 16)")
+        check(f"page: letters of figures have the size of the page's at {width} pixels", all(0.9 < x < 1.25 for x in letters), letters)
         picture(b, name)
         if name == "phone":
             accessible(b, "phone")
@@ -374,6 +376,22 @@ class Below(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def calibrated():
+    """A profile in the home folder, as `calibrate` leaves it, and no site."""
+    home = tempfile.mkdtemp(dir=SCRATCH)
+    os.makedirs(os.path.join(home, ".local/share/dlmodel"))
+    with open("tests/fixtures/advise/system.json", encoding="utf-8") as f, open(os.path.join(home, ".local/share/dlmodel/local.json"), "w", encoding="utf-8") as to:
+        to.write(f.read())
+    before = {k: os.environ.pop(k, None) for k in ("DLMODEL_LOCAL", "HOME")}
+    os.environ["HOME"] = home
+    with Service() as s, Browser() as b:
+        b.open(f"http://127.0.0.1:{s.port}/")
+        check("page: after calibrate it answers", b.until(READY) and b.until("$('systems').options.length > 50 && $('framework').options.length > 10"), b.run("$('problem').textContent"))
+        b.run("(() => { const e = $('preset-machine'); e.value = 'This host, calibrated'; e.dispatchEvent(new Event('change')); })()")
+        check("page: and the calibrated host is a machine", b.until("shown.row.system === 'local'"), b.run("$('problem').textContent"))
+    os.environ.update({k: v for k, v in before.items() if v is not None})
+
+
 def below_a_path():
     token, path = "a-token-of-this-test", os.path.join(SCRATCH, "page-tokens")
     with open(path, "w", encoding="utf-8") as f:
@@ -403,7 +421,7 @@ def health():
             b.run("document.querySelector('#health-tab').click()")
             check("page: runs beside their predictions", b.until("document.querySelectorAll('#health-rows tr').length > 5 && Boolean(document.querySelector('#f-health svg'))"))
             check("page: a slow run is flagged with its likely cause", b.until(
-                "/would explain/.test(document.querySelector('#health-rows tbody tr td:last-child')?.textContent)") and
+                "/times .*[(]\\d+ %[)]/.test(document.querySelector('#health-rows tbody tr td:last-child')?.textContent)") and
                 b.run("document.querySelectorAll('#f-health svg rect').length") == 1, b.run("document.querySelector('#health-rows').textContent.slice(0, 400)"))
             accessible(b, "measured runs")
             picture(b, "health")
@@ -436,6 +454,7 @@ def main():
             in_browser(s, firefox.Firefox(dark=True), (looks,))
     if program() is not None:
         health()
+        calibrated()
         below_a_path()
 
 

@@ -35,31 +35,6 @@ static void test_alloc(void **state) {
     dl_arena_free(&arena);
 }
 
-/* In blocks whose pages are asked for ahead objects are zeroed and apart too, small ones and one
- * that is larger than what is asked for at once. */
-static void test_large_blocks(void **state) {
-    enum { OBJECTS = 4000, LARGE = 200000 };
-    struct dl_arena arena = {0};
-    static unsigned char *objects[OBJECTS];
-
-    dl_arena_reserve(&arena, 640 << 10);
-    for (size_t i = 0; i < OBJECTS; i++) {
-        const size_t size = i == 100 ? LARGE : 1 + i % 700;
-
-        objects[i] = dl_arena_alloc(&arena, size, 1);
-        assert_non_null(objects[i]);
-        for (size_t j = 0; j < size; j++) assert_int_equal(objects[i][j], 0);
-        memset(objects[i], (int)(i % 251) + 1, size);
-    }
-    for (size_t i = 0; i < OBJECTS; i++) {
-        const size_t size = i == 100 ? LARGE : 1 + i % 700;
-
-        for (size_t j = 0; j < size; j++)
-            assert_int_equal(objects[i][j], (unsigned char)(i % 251 + 1));
-    }
-    dl_arena_free(&arena);
-}
-
 static void test_edges(void **state) {
     struct dl_arena arena = {0};
     void *a = dl_arena_alloc(&arena, 0, 8), *b = dl_arena_alloc(&arena, 0, 8),
@@ -115,26 +90,11 @@ static void test_guard(void **state) {
     dl_arena_free(&a.arena);
 }
 
-static void test_text(void **state) {
-    struct dl_arena arena = {0};
-    char *printed;
-
-    assert_null(dl_arena_strdup(&arena, NULL));
-    assert_string_equal(dl_arena_strdup(&arena, ""), "");
-    assert_string_equal(dl_arena_strndup(&arena, "abcdef", 3), "abc");
-    assert_string_equal(dl_arena_strndup(&arena, NULL, 0), "");
-    printed = dl_arena_printf(&arena, "%s-%05d", "x", 42);
-    assert_string_equal(printed, "x-00042");
-    printed = dl_arena_printf(&arena, "%70000d", 1); /* larger than a first block */
-    assert_int_equal(strlen(printed), 70000);
-    dl_arena_free(&arena);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alloc), cmocka_unit_test(test_large_blocks),
-        cmocka_unit_test(test_edges), cmocka_unit_test(test_guard),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_guard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

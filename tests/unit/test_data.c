@@ -96,41 +96,6 @@ static int teardown(void **state) {
     return rc;
 }
 
-static void names_of_all_directories(void **state) {
-    struct world *world = *state;
-    const char **names;
-    dl_data_names(&world->data, DL_DATA_DEVICE, &world->arena, &names);
-    static const char *const expected[] = {"alpha", "alpine", "beta", "lost"};
-    for (int i = 0; i < 4; i++) assert_string_equal(names[i], expected[i]);
-    assert_null(names[4]);
-    dl_data_names(&world->data, DL_DATA_SYSTEM, &world->arena, &names);
-    assert_string_equal(names[0], "one"); /* neither .hidden nor notes.txt */
-    assert_string_equal(names[1], "two");
-    assert_null(names[2]);
-    dl_data_names(&world->data, DL_DATA_WORKLOAD, &world->arena, &names);
-    assert_null(names[0]);
-}
-
-static void first_directory_wins(void **state) {
-    struct world *world = *state;
-    const char *path;
-    char text[2048], expected[128];
-    put(world->first, "devices/beta.json", device_text(text, sizeof text, "beta", ""));
-    assert_int_equal(
-        dl_data_path(&world->data, DL_DATA_DEVICE, "beta", &world->arena, &path, &world->err),
-        DL_OK);
-    snprintf(expected, sizeof expected, "%s/devices/beta.json", world->first);
-    assert_string_equal(path, expected);
-    assert_int_equal(
-        dl_data_path(&world->data, DL_DATA_DEVICE, "./odd/x", &world->arena, &path, &world->err),
-        DL_OK);
-    assert_string_equal(path, "./odd/x");
-    assert_int_equal(
-        dl_data_path(&world->data, DL_DATA_DEVICE, "x.json", &world->arena, &path, &world->err),
-        DL_OK);
-    assert_string_equal(path, "x.json");
-}
-
 static void unknown_names(void **state) {
     struct world *world = *state;
     const char *path;
@@ -364,8 +329,6 @@ static void workload_chains(void **state) {
 int main(void) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(names_of_all_directories),
-        TEST(first_directory_wins),
         TEST(unknown_names),
         TEST(local_profile),
         TEST(overrides_reach_their_document),

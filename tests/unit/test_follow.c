@@ -130,38 +130,6 @@ static void samples_by_hand(void **state) {
     assert_string_equal(now.formula, "F-WHAT-IF");
 }
 
-static void reasons(void **state) {
-    assert_null(dl_what_if_reason("links.inter.bandwidth"));
-    assert_null(dl_what_if_reason("collectives.0.samples.0.time_s"));
-    assert_null(dl_what_if_reason("host.cores"));
-    check_contains(dl_what_if_reason("links.intra.rdma"), "links.inter");
-    static const char *const of_node[] = {"channels",
-                                          "channel_bandwidth_bytes_per_s",
-                                          "channel_bandwidth",
-                                          "edges",
-                                          "cross_bandwidth_bytes_per_s",
-                                          "cross_bandwidth",
-                                          "peer_group",
-                                          "peer_to_peer",
-                                          "domain_nodes"};
-    static const char *const of_network[] = {
-        "adapters_per_node", "rdma",     "nccl_bandwidth_bytes_per_s",
-        "gpudirect",         "distance", "per_message_cpu_s",
-        "per_message_cpu"};
-    char key[80];
-    for (size_t i = 0; i < sizeof of_node / sizeof *of_node; i++) {
-        snprintf(key, sizeof key, "links.inter.%s", of_node[i]);
-        check_contains(dl_what_if_reason(key), "only links inside a node (links.intra) have it");
-    }
-    for (size_t i = 0; i < sizeof of_network / sizeof *of_network; i++) {
-        snprintf(key, sizeof key, "links.intra.%s", of_network[i]);
-        check_contains(dl_what_if_reason(key), "only links between nodes (links.inter) have it");
-    }
-    assert_null(dl_what_if_reason("tdp")); /* the limit where none is set */
-    check_contains(dl_what_if_reason("samples.3.median_s"), "profile");
-    check_contains(dl_what_if_reason("host.comment"), "describes");
-}
-
 /* F-POWER-CLOCK: 300 W, 100 W of them idle, at 1 GHz: at 0.9 GHz 100 + 200 x 0.9^3. A load that is
  * set too stays. */
 static void power_by_hand(void **state) {
@@ -200,6 +168,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(link_by_hand),   cmocka_unit_test(host_by_hand),
         cmocka_unit_test(device_by_hand), cmocka_unit_test(samples_by_hand),
-        cmocka_unit_test(power_by_hand),  cmocka_unit_test(reasons)};
+        cmocka_unit_test(power_by_hand),
+    };
     return cmocka_run_group_tests(tests, NULL, clean);
 }

@@ -181,8 +181,7 @@ static void check_all_active(const struct dl_prediction *p, bool redundant, doub
         double cost_s;
     } seconds[] = {
         {"exposed communication", "communication", p->exposed_comm_s},
-        {"hidden communication (needs the overlap)", "communication",
-         p->comm_s - p->exposed_comm_s},
+        {"overlapped communication", "communication", p->comm_s - p->exposed_comm_s},
         {"idle pipeline stages", "computation", p->bubble_s},
         {"weight update", "computation", p->update_s},
         {"input waited for", "input", p->exposed_input_s},

@@ -167,45 +167,11 @@ static void figures_of_a_choice(void **state) {
     assert_int_equal(count, 14);
     dl_arena_free(&t.b.fake.arena);
 }
-
-/* All counts up to 8 nodes of a kind; beyond, powers of two and all: of one kind without servers
- * that many choices. */
-static void counts_of_nodes(void **state) {
-    static const struct {
-        int64_t nodes;
-        int64_t counts[9];
-    } rows[] = {{1, {1}},
-                {7, {1, 2, 3, 4, 5, 6, 7}},
-                {8, {1, 2, 3, 4, 5, 6, 7, 8}},
-                {9, {1, 2, 4, 8, 9}},
-                {12, {1, 2, 4, 8, 12}},
-                {15, {1, 2, 4, 8, 15}},
-                {16, {1, 2, 4, 8, 16}},
-                {17, {1, 2, 4, 8, 16, 17}}};
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        struct two t;
-        struct dl_role_assignment *list;
-        struct dl_err err = {0};
-        int count, expected = 0;
-        make_two(&t);
-        fake_behaviour(&t.b.fake.framework, "bucketed");
-        t.job.group_count = 1;
-        t.groups[0].nodes = rows[r].nodes;
-        assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
-        for (; expected < 9 && rows[r].counts[expected] > 0; expected++) {
-            int found = 0;
-            for (int i = 0; i < count; i++)
-                found += list[i].worker_nodes == rows[r].counts[expected];
-            assert_int_equal(found, 1);
-        }
-        assert_int_equal(count, expected);
-        dl_arena_free(&t.b.fake.arena);
-    }
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(servers_apart), cmocka_unit_test(by_hand),
-                                       cmocka_unit_test(figures_of_a_choice),
-                                       cmocka_unit_test(counts_of_nodes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(servers_apart),
+        cmocka_unit_test(by_hand),
+        cmocka_unit_test(figures_of_a_choice),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

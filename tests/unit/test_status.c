@@ -1,46 +1,6 @@
-/* The error record, its text, and the search for the name that was meant. */
+/* The text of an error, and the search for the name that was meant. */
 #include "model/core/status.h"
 #include "tests/check.h"
-
-static void test_fail(void **state) {
-    struct dl_err err = {.file = "old", .line = 3};
-    char text[1600];
-
-    assert_int_equal(dl_fail(&err, DL_ERR_BACKEND, "%s %d", "code", 7), DL_ERR_BACKEND);
-    assert_int_equal(err.code, DL_ERR_BACKEND);
-    assert_string_equal(err.file, ""); /* nothing is left of an older error */
-    dl_err_text(&err, "dlmodel predict", text, sizeof text);
-    assert_string_equal(text, "dlmodel predict: code 7");
-    assert_int_equal(dl_fail(NULL, DL_ERR_NO, "x"), DL_ERR_NO);
-    assert_int_equal(dl_fail_at(NULL, "f", 1, 1, "k", "x"), DL_ERR_INPUT);
-}
-
-static void test_fail_at(void **state) {
-    struct dl_err err;
-    char text[1600];
-
-    assert_int_equal(dl_fail_at(&err, "d/x.json", 4, 22, "a.b", "expected %d", 1), DL_ERR_INPUT);
-    dl_err_text(&err, "who", text, sizeof text);
-    assert_string_equal(text, "d/x.json:4:22: error: a.b: expected 1");
-    dl_fail_at(&err, "d/x.json", 0, 0, NULL, "m");
-    dl_err_text(&err, "who", text, sizeof text);
-    assert_string_equal(text, "d/x.json: error: m");
-    dl_fail_at(&err, "d/x.json", 4, 0, NULL, "m"); /* a line without a column */
-    dl_err_text(&err, "who", text, sizeof text);
-    assert_string_equal(text, "d/x.json:4:1: error: m");
-    dl_err_text(&err, "who", text, 5); /* cut, and terminated */
-    assert_string_equal(text, "d/x.");
-}
-
-static void test_arguments_may_be_the_record_itself(void **state) {
-    struct dl_err err;
-
-    dl_fail_at(&err, "file", 1, 2, "key", "first");
-    dl_fail_at(&err, err.file, 3, 4, err.key, "%s, second", err.message);
-    assert_string_equal(err.message, "first, second");
-    assert_string_equal(err.file, "file");
-    assert_string_equal(err.key, "key");
-}
 
 static void test_long_and_hostile_text(void **state) {
     struct dl_err err;
@@ -118,9 +78,6 @@ static void test_suggestions_by_definition(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fail),
-        cmocka_unit_test(test_fail_at),
-        cmocka_unit_test(test_arguments_may_be_the_record_itself),
         cmocka_unit_test(test_long_and_hostile_text),
 
         cmocka_unit_test(test_suggestions_by_definition),

@@ -131,57 +131,11 @@ static void many_nodes_by_powers_of_two(void **state) {
     end(&p);
 }
 
-/* 4096 choices are all tried, with or without any; one more are not. */
-static void most_choices(void **state) {
-    for (int64_t slow = 1; slow <= 2; slow++) {
-        struct pair p;
-        struct dl_subset *list;
-        struct dl_err err = {0};
-        int count, odd = 0;
-        make(&p, slow == 1 ? 2047 : 1365, slow); /* 2048 x 2 = 4096, 1366 x 3 = 4098 */
-        p.fast.system.nodes = 4096;
-        p.plan.global_batch_samples = 9;
-        p.plan.devices_per_node = 4; /* too few samples for three nodes and more */
-        assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
-                         DL_OK);
-        assert_true(count > 0);
-        p.plan.global_batch_samples = 12;
-        assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
-                         DL_OK);
-        for (int i = 0; i < count; i++) odd += list[i].nodes[0] == 3;
-        assert_int_equal(odd > 0, slow == 1);
-        end(&p);
-    }
-}
-
-static void no_price_no_power_no_plan(void **state) {
-    struct pair p;
-    struct dl_subset *list;
-    struct dl_err err = {0};
-    int count;
-    make(&p, 1, 1);
-    p.slow.system.operation.price_per_node_hour = NAN;
-    assert_int_equal(dl_subsets(&p.question, DL_PLACE_COST, &p.fast.arena, &list, &count, &err),
-                     DL_ERR_USAGE);
-    check_contains(err.message, "--objective cost: no price in one currency");
-    p.slow.system.operation.price_per_node_hour = 2, p.slow.system.operation.price_currency = "EUR";
-    assert_int_equal(dl_subsets(&p.question, DL_PLACE_COST, &p.fast.arena, &list, &count, &err),
-                     DL_ERR_USAGE);
-    p.fast.device.power.tdp_w = NAN;
-    assert_int_equal(dl_subsets(&p.question, DL_PLACE_ENERGY, &p.fast.arena, &list, &count, &err),
-                     DL_ERR_USAGE);
-    check_contains(err.message, "no power of every kind of node");
-    p.plan.global_batch_samples = 1; /* fewer samples than devices, in every choice */
-    assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
-                     DL_ERR_USAGE);
-    assert_true(err.message[0] != '\0');
-    end(&p);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_choice_in_order), cmocka_unit_test(what_does_not_fit_is_last),
-        cmocka_unit_test(many_nodes_by_powers_of_two), cmocka_unit_test(most_choices),
-        cmocka_unit_test(no_price_no_power_no_plan)};
+        cmocka_unit_test(every_choice_in_order),
+        cmocka_unit_test(what_does_not_fit_is_last),
+        cmocka_unit_test(many_nodes_by_powers_of_two),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

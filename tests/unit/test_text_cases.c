@@ -8,6 +8,7 @@
 #include "model/core/text.h"
 #include "model/core/units.h"
 #include "model/machine/system.h"
+#include "model/network/libraries/mpi_rules.h"
 #include "model/search/campaign/campaign_file.h"
 #include "model/workload/workload_expr.h"
 #include "serve/body.h"
@@ -93,7 +94,6 @@ static enum dl_unit unit_of(const char *name) {
 }
 
 static void quantity(char *text, size_t length) {
-    (void)length;
     const enum dl_unit unit = unit_of(word(&text));
     struct dl_err err;
     double value = 42;
@@ -108,7 +108,6 @@ static void quantity(char *text, size_t length) {
 }
 
 static void format(char *text, size_t length) {
-    (void)length;
     const enum dl_unit unit = unit_of(word(&text));
     char shown[64];
     dl_units_format(strtod(text, NULL), unit, shown, sizeof shown);
@@ -116,7 +115,6 @@ static void format(char *text, size_t length) {
 }
 
 static void list(char *text, size_t length) {
-    (void)length;
     int64_t values[64];
     size_t count = 77;
     struct dl_err err;
@@ -167,7 +165,6 @@ static void json(char *text, size_t length) {
 
 /* The members that follow the head of a rich document. */
 static void load(char *text, size_t length) {
-    (void)length;
     const char *whole = dl_arena_printf(
         &arena, "{\"format\": \"dlmodel-rich\", \"version\": 1, \"title\": \"t\"%s}", text);
     load_rich(whole, strlen(whole), NULL);
@@ -176,7 +173,6 @@ static void load(char *text, size_t length) {
 static void document(char *text, size_t length) { load_rich(text, length, NULL); }
 
 static void set(char *text, size_t length) {
-    (void)length;
     static const char whole[] =
         "{\"format\": \"dlmodel-rich\", \"version\": 1, \"title\": \"t\", \"links\": {\"intra\": "
         "{\"bandwidth_bytes_per_s\": 1e9}}, \"items\": [{\"name\": \"a\"}, {\"name\": \"b\"}], "
@@ -205,7 +201,6 @@ static void csv(char *text, size_t length) {
 }
 
 static void number(char *text, size_t length) {
-    (void)length;
     const char *table = dl_arena_printf(&arena, "name\n\"%s\"\n", text);
     struct dl_err err = {.code = DL_OK};
     struct dl_csv t;
@@ -225,7 +220,6 @@ static enum dl_code find(void *context, const char *name, double *out, struct dl
 }
 
 static void expression(char *text, size_t length) {
-    (void)length;
     const struct dl_expr_names names = {.find = find};
     struct dl_err err = {.code = DL_OK};
     double value;
@@ -236,7 +230,6 @@ static void expression(char *text, size_t length) {
 }
 
 static void workload(char *text, size_t length) {
-    (void)length;
     struct dl_workload w;
     struct dl_err err;
     const char *whole = dl_arena_printf(
@@ -250,7 +243,6 @@ static void workload(char *text, size_t length) {
 
 /* The members that follow what every device has. */
 static void device(char *text, size_t length) {
-    (void)length;
     const char *whole = dl_arena_printf(
         &arena,
         "{\"format\":\"dlmodel-device\",\"version\":1,\"name\":\"x\",\"summary\":\"s\","
@@ -265,7 +257,6 @@ static void device(char *text, size_t length) {
     code == DL_OK ? add("ok") : refuse(&err);
 }
 static void system_file(char *text, size_t length) {
-    (void)length;
     const char *whole = dl_arena_printf(
         &arena,
         "{\"format\":\"dlmodel-system\",\"version\":1,\"name\":\"x\",\"summary\":\"s\","
@@ -299,7 +290,6 @@ static void refuse_file(const char *path, struct dl_err *err) {
 }
 
 static void journal(char *text, size_t length) {
-    (void)length;
     struct dl_cal_journal j;
     struct dl_err err = {.code = DL_OK};
     const char *path = scratch_file("", text, "");
@@ -312,7 +302,6 @@ static void journal(char *text, size_t length) {
 
 /* A command line of `predict`: the options that were given and the arguments. */
 static void options(char *text, size_t length) {
-    (void)length;
     char *words[DL_MAX_POSITIONAL + 2];
     int count = 0;
     while (*text != 0) words[count++] = word(&text);
@@ -329,7 +318,6 @@ static void options(char *text, size_t length) {
 }
 
 static void campaign(char *text, size_t length) {
-    (void)length;
     struct dl_campaign_file file;
     struct dl_err err = {.code = DL_OK};
     const char *path =
@@ -371,7 +359,6 @@ static void body_of(const struct dl_command *command, const char *text, size_t l
 static void body(char *text, size_t length) { body_of(&dl_cmd_predict, text, length); }
 static void tables(char *text, size_t length) { body_of(&dl_cmd_compare, text, length); }
 static void form(char *text, size_t length) {
-    (void)length;
     struct dl_words words = {.count = 0};
     struct dl_err err = {.code = DL_OK};
     add_words(dl_words_of_form(&dl_cmd_predict, text, &arena, &words, &err), &words, &err);
@@ -379,7 +366,6 @@ static void form(char *text, size_t length) {
 
 /* Characters of an error: control characters and broken UTF-8 become '?'. */
 static void printable(char *text, size_t length) {
-    (void)length;
     struct dl_err err;
     char shown[200];
     dl_fail(&err, DL_ERR_NO, "%s", text);
@@ -387,14 +373,10 @@ static void printable(char *text, size_t length) {
     add_encoded(shown + strlen("dlmodel: "));
 }
 
-static void quote(char *text, size_t length) {
-    (void)length;
-    add_encoded(dl_shell_quote(&arena, text));
-}
+static void quote(char *text, size_t length) { add_encoded(dl_shell_quote(&arena, text)); }
 
 /* The error for an unknown name of the list before it. */
 static void hint(char *text, size_t length) {
-    (void)length;
     const char *names[16] = {NULL};
     char *list = word(&text);
     int count = 0;
@@ -406,7 +388,6 @@ static void hint(char *text, size_t length) {
 }
 
 static void suggest(char *text, size_t length) {
-    (void)length;
     static const char *const names[] = {"bandwidth_bytes_per_s",
                                         "latency_s",
                                         "nodes",
@@ -420,12 +401,56 @@ static void suggest(char *text, size_t length) {
 
 /* A cell of CSV: what a spreadsheet would run is text for it. */
 static void cell(char *text, size_t length) {
-    (void)length;
     static const struct dl_column column[] = {{.key = "a", .heading = "a"}};
     struct dl_table table;
     dl_table_init(&table, &arena, column, 1);
     dl_table_row(&table)->string = text;
     add_encoded(dl_table_csv(&table) + 2);
+}
+
+/* What an MPI takes for one operation of this many bytes: algorithm and segment. */
+struct mpi_question {
+    enum dl_mpi_kind kind;
+    enum dl_collective_op op;
+    double ranks;
+};
+
+static const char *mpi_answer(const struct mpi_question *q, double bytes) {
+    double below;
+    if (q->op == DL_COLL_ALL_REDUCE)
+        return dl_mpi_algorithms[dl_mpi_all_reduce_choice(q->kind, q->ranks, bytes, &below)].name;
+    const struct dl_mpi_choice c = dl_mpi_other_choice(q->kind, q->op, q->ranks, bytes);
+    const char *name = dl_mpi_algorithms[DL_MPI_FIRST_OTHER + c.algorithm].name;
+    return c.segment_bytes > 0 ? dl_arena_printf(&arena, "%s/%.0f", name, c.segment_bytes) : name;
+}
+
+/* KIND OPERATION RANKS: the choice from one byte a rank to 4 MiB, with the total sizes at which it
+ * changes. */
+static void mpi(char *text, size_t length) {
+    static const char *const kinds[] = {"open-4.0", "open-4.1", "mpich"};
+    struct mpi_question q = {.op = DL_COLL_BROADCAST};
+    const char *kind = word(&text), *operation = word(&text);
+    while (strcmp(kinds[q.kind], kind) != 0) q.kind++;
+    for (int op = 0; op < DL_COLL_OPS; op++)
+        if (strcmp(dl_collective_op_names[op], operation) == 0) q.op = (enum dl_collective_op)op;
+    q.ranks = atof(text);
+    const double unit = q.op == DL_COLL_BROADCAST || q.op == DL_COLL_REDUCE ||
+                                q.op == DL_COLL_REDUCE_SCATTER || q.op == DL_COLL_ALL_REDUCE
+                            ? 1
+                            : q.ranks;
+    const char *now = mpi_answer(&q, unit);
+    add("%s", now);
+    for (int step = 2; step < 45; step++) { /* 1, 1.5, 2, 3, 4, 6, ... */
+        double low = floor(ldexp(step % 2 ? 1.5 : 1, step / 2 - 1) * unit),
+               high = floor(ldexp(step % 2 ? 2 : 1.5, step / 2 - 1) * unit);
+        if (strcmp(mpi_answer(&q, high), now) == 0) continue;
+        while (high - low > 1) {
+            const double middle = floor((low + high) / 2);
+            *(strcmp(mpi_answer(&q, middle), now) == 0 ? &low : &high) = middle;
+        }
+        now = mpi_answer(&q, high);
+        add(" %.0f %s", high, now);
+    }
 }
 
 static void one_case(void *user, const char *line, char *out) {
@@ -454,9 +479,9 @@ static void one_case(void *user, const char *line, char *out) {
                  {"cell", cell},
                  {"quote", quote},
                  {"hint", hint},
+                 {"mpi", mpi},
                  {"suggest", suggest},
                  {"printable", printable}};
-    (void)user;
     char copy[TEXT_CASE_BYTES], *text = copy;
     snprintf(copy, sizeof copy, "%s", line);
     const char *kind = word(&text);

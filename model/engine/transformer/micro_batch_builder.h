@@ -15,8 +15,10 @@ struct dl_micro_batch_builder {
     double micro_samples;
     struct dl_kernel_facts facts;
     struct dl_collective_time ring; /* of context parallelism: keys and values of one share */
-    struct dl_collective_time keys; /* all of them: all-gather; their gradients: reduce-scatter */
+    /* all of them: all-gather; their gradients: reduce-scatter; or all-to-all of keys, of values */
+    struct dl_collective_time keys;
     struct dl_collective_time key_gradients;
+    struct dl_collective_time queries; /* all-to-all of queries, of results */
 };
 
 /* Adds the kernels of `layer` (at the split) in these passes, `sign` times. */

@@ -6,7 +6,8 @@
  * F-HOST-CHECKS: seconds of the framework's file for each other rank of the group before each call,
  * in jobs of several nodes; those inside layers are a part of the host's time of a pass
  * (transformer_micro_batch.c). F-HOST-PIECES: torch.distributed's gathers into lists copy each
- * tensor's share of each data rank out of one buffer, an operation and a launch each.
+ * tensor's share of each data rank out of one buffer, an operation and a launch each,
+ * which the host issues while the gather runs.
  */
 #include <math.h>
 
@@ -55,8 +56,10 @@ static double piece_copies_s(const struct dl_transformer *tf,
     if (!tf->framework->transformer.gathers_pieces || mapping->shard != 1) return 0;
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
     const struct dl_host_cost cost = dl_host_cost_of(tf->framework, tf->system, scale);
-    return tensor_count(tf, mapping) * mapping->replicas *
-           (scale * dl_dispatch_s(tf->framework, tf->system->device) + cost.operation_s);
+    const double copies_s =
+        tensor_count(tf, mapping) * mapping->replicas *
+        (scale * dl_dispatch_s(tf->framework, tf->system->device) + cost.operation_s);
+    return fmax(0, copies_s - mapping->gather.time_s);
 }
 
 double dl_transformer_iteration_calls_s(const struct dl_transformer *tf,

@@ -159,7 +159,14 @@ static void add_experts(const struct dl_micro_batch_builder *m,
 static void add_context(const struct dl_micro_batch_builder *m,
                         struct dl_transformer_layer_passes *p) {
     const double ranks = (double)m->split->sp, steps = ranks - 1;
+    struct dl_transformer_pass *const passes[] = {&p->forward, &p->data};
     if (steps <= 0) return;
+    for (int i = 0;
+         i < 2 && m->tf->framework->transformer.context_exchange == DL_CONTEXT_ALL_TO_ALL; i++) {
+        add_comm(&m->queries, 2, 0, passes[i]);
+        add_comm(&m->keys, 2, 0, passes[i]);
+    }
+    if (m->tf->framework->transformer.context_exchange == DL_CONTEXT_ALL_TO_ALL) return;
     if (m->tf->framework->transformer.context_exchange == DL_CONTEXT_GATHER) {
         add_comm(&m->keys, 1, 0, &p->forward);
         add_comm(&m->keys, 1, 0, &p->data);
@@ -207,6 +214,12 @@ static enum dl_code make_context(struct dl_micro_batch_builder *m, double tokens
                  all = share * (double)m->split->sp;
     if (tf->framework->transformer.context_exchange == DL_CONTEXT_RING)
         return dl_transformer_collective(tf, m->split, context, DL_COLL_P2P, share, &m->ring, err);
+    if (tf->framework->transformer.context_exchange == DL_CONTEXT_ALL_TO_ALL) {
+        DL_TRY(dl_transformer_collective(tf, m->split, context, DL_COLL_ALL_TO_ALL,
+                                         share / 2 * tf->heads / tf->kv_heads, &m->queries, err));
+        return dl_transformer_collective(tf, m->split, context, DL_COLL_ALL_TO_ALL, share / 2,
+                                         &m->keys, err);
+    }
     DL_TRY(
         dl_transformer_collective(tf, m->split, context, DL_COLL_ALL_GATHER, all, &m->keys, err));
     return dl_transformer_collective(tf, m->split, context, DL_COLL_REDUCE_SCATTER, all,
@@ -304,9 +317,10 @@ enum dl_code dl_transformer_make_collectives(struct dl_micro_batch_builder *m, s
     DL_TRY(make_tensor(m, err));
     DL_TRY(make_context(m, tokens, width, err));
     DL_TRY(make_experts(m, err));
-    const struct dl_collective_time *all[] = {
-        &b->reduce,        &b->gather,         &b->scatter, &b->route, &b->route_back,
-        &b->expert_gather, &b->expert_scatter, &m->ring,    &m->keys,  &m->key_gradients};
+    const struct dl_collective_time *all[] = {&b->reduce,         &b->gather,     &b->scatter,
+                                              &b->route,          &b->route_back, &b->expert_gather,
+                                              &b->expert_scatter, &m->ring,       &m->keys,
+                                              &m->key_gradients,  &m->queries};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->extrapolated) b->extrapolated = true;
     return DL_OK;

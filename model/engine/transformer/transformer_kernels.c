@@ -189,7 +189,8 @@ static void add_shared_attention(const struct dl_micro_batch_builder *m,
 void dl_transformer_add_kernels(const struct dl_micro_batch_builder *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
-    if (layer->kind == &dl_layer_attention && m->split->sp > 1)
+    if (layer->kind == &dl_layer_attention && m->split->sp > 1 &&
+        m->tf->framework->transformer.context_exchange != DL_CONTEXT_ALL_TO_ALL)
         add_shared_attention(m, l, layer, pass, sign, out);
     else
         add_own(m, l, layer, pass, sign, out);

@@ -265,7 +265,7 @@ static bool same_kernels(const struct kept *a, const struct kept *b) {
            a->ep_within_tp_cp == b->ep_within_tp_cp && a->sequence_parallel == b->sequence_parallel;
 }
 
-/* From the memo, or into it. NULL: out of memory. */
+/* From the memo, or into it. */
 static const struct kept *recall(struct dl_micro_batch_builder *m, struct dl_cost_memo *memo) {
     const struct dl_transformer *tf = m->tf;
     const struct kept asked = key_of(m);
@@ -283,11 +283,9 @@ static const struct kept *recall(struct dl_micro_batch_builder *m, struct dl_cos
 }
 
 /* All layers, and for a stack how its last one differs. */
-static enum dl_code add_layers(struct dl_micro_batch_builder *m, struct dl_err *err) {
+static void add_layers(struct dl_micro_batch_builder *m) {
     const struct dl_transformer *tf = m->tf;
-    const struct kept *known = NULL;
-    if (tf->memo != NULL && (known = recall(m, tf->memo)) == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct kept *known = tf->memo != NULL ? recall(m, tf->memo) : NULL;
     for (int i = 0; i < tf->layer_count; i++) {
         struct layer_kernels own;
         if (known == NULL) time_layer(m, &tf->layers[i], &own);
@@ -297,7 +295,6 @@ static enum dl_code add_layers(struct dl_micro_batch_builder *m, struct dl_err *
         known != NULL ? known->difference : difference_of(m);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
         dl_transformer_add_pass(&m->micro_batch->backward[DL_TRANSFORMER_AFTER][r], &difference, 1);
-    return DL_OK;
 }
 
 /* One unit of a network that is no stack. */
@@ -430,7 +427,7 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
     out->split = *split;
     out->micro_samples = micro_samples;
     DL_TRY(dl_transformer_make_collectives(&m, err));
-    DL_TRY(add_layers(&m, err));
+    add_layers(&m);
     if (tf->is_generic_stack) divide_micro_batch(tf, out);
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const enum dl_transformer_part part = (enum dl_transformer_part)p;

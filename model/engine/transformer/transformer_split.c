@@ -304,7 +304,10 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
                                         const struct dl_transformer_layer *l,
                                         const struct dl_transformer_split *split) {
     struct dl_layer layer = tf->workload->layers[l->index];
-    const double tp = (double)split->tp, sp = (double)split->sp;
+    const bool by_heads = l->role == DL_TRANSFORMER_HEADS &&
+                          tf->framework->transformer.context_exchange == DL_CONTEXT_ALL_TO_ALL;
+    const double sp = by_heads ? 1 : (double)split->sp,
+                 tp = (double)(split->tp * (by_heads ? split->sp : 1));
     const double in = dl_shape_elements(&layer.in), out = dl_shape_elements(&layer.out);
     const bool shares =
         l->role == DL_TRANSFORMER_SAME && l->in == DL_TRANSFORMER_WHOLE && split->sequence_parallel;

@@ -93,7 +93,7 @@ void dl_advise_top_k(const struct dl_advise_state *s, struct dl_advise_list *out
         const char *part = i == 0 ? "0.01" : "0.001";
         struct dl_advise_change *c = dl_advise_add(
             out, "set", "behaviour=top-k",
-            dl_arena_printf(s->arena, "the largest %s of the gradients", part),
+            dl_arena_printf(s->arena, "top-k gradient sparsification (largest %s)", part),
             "deep gradient compression: top-k with error feedback in a communication hook");
         dl_advise_also(c, "set", dl_arena_printf(s->arena, "gradient_frac=%s", part));
     }

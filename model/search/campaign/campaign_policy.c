@@ -4,8 +4,6 @@
 
 #include "model/search/campaign/campaign_internal.h"
 
-const char *const dl_campaign_policy_names[] = {"all",  "successive-halving", "hyperband",
-                                                "asha", "median-stop",        NULL};
 const char *const dl_campaign_order_names[] = {"fifo", "longest-first", NULL};
 
 /* splitmix64 */
@@ -82,7 +80,6 @@ static void add_rung(struct dl_campaign_state *s, int trial, int rung) {
 static int *draw_ranks(const struct dl_campaign *c, struct dl_arena *arena) {
     int *rank = dl_arena_alloc(arena, (size_t)c->trial_count, sizeof *rank);
     uint64_t seed = c->seed;
-    if (rank == NULL) return NULL;
     for (int i = 0; i < c->trial_count; i++) rank[i] = i;
     for (int i = c->trial_count - 1; i > 0; i--) {
         const int other = (int)(dl_campaign_random(&seed) * (double)(i + 1)), held = rank[i];
