@@ -192,10 +192,10 @@ static enum dl_code add_schedule(struct reader *r) {
                                                     {"GPipe", "gpipe"},
                                                     {"Interleaved1F1B", "interleaved"},
                                                     {"interleaved_1f1b", "interleaved"},
+                                                    {"ZBVZeroBubble", "zbv"},
+                                                    {"DualPipeV", "dualpipev"},
                                                     {NULL, NULL}},
                                      near[] = {{"InterleavedZeroBubble", "interleaved"},
-                                               {"ZBVZeroBubble", "interleaved"},
-                                               {"DualPipeV", "interleaved"},
                                                {"FlexibleInterleaved1F1B", "interleaved"},
                                                {"flexible_interleaved_1f1b", "interleaved"},
                                                {"LoopedBFS", "interleaved"},
@@ -212,8 +212,9 @@ static enum dl_code add_schedule(struct reader *r) {
                           "that is modelled",
                           word);
     if (schedule == NULL)
-        return dl_arguments_fail(r->a, PARALLEL("pipeline_parallel_schedule"), r->run->err,
-                                 "expected 1F1B, GPipe or Interleaved1F1B");
+        return dl_arguments_fail(
+            r->a, PARALLEL("pipeline_parallel_schedule"), r->run->err,
+            "expected 1F1B, GPipe, Interleaved1F1B, ZBVZeroBubble or DualPipeV");
     dl_plan_words_add(r->out, "schedule", "%s", schedule);
     if (strcmp(schedule, "interleaved") == 0)
         dl_plan_words_add(r->out, "virtual-stages", "%.0f", fmax(v, 2));

@@ -38,8 +38,10 @@ static bool stack_serves(const struct dl_workload *workload, const struct dl_fra
     dl_transformer_choice_of(plan, &choice, &micro_samples);
     const double m = choice.micro_batches;
     return (plan->stage_layers != NULL ||
-            dl_transformer_takes_parts(workload->transformer_layers, plan->pp,
-                                       choice.virtual_stages)) &&
+            dl_transformer_takes_parts(
+                workload->transformer_layers, plan->pp,
+                choice.virtual_stages /
+                    dl_placing_chains(dl_schedules[plan->schedule]->placing))) &&
            fabs(m - round(m)) < 1e-6;
 }
 

@@ -69,8 +69,12 @@ void dl_memory_course_of_stages(const struct dl_pipeline_passes *passes,
         const struct dl_pipeline_pass *first = passes->list + (size_t)s * (size_t)own;
         struct curve c = begin(&memory[s], (size_t)own * PASS_POINTS + 2, arena);
         add_point(&c, 0, 0);
-        for (int i = 0; i < own; i++)
-            add_pass(&c, &each[s], first[i].part == passes->parts - 1, &first[i]);
+        for (int i = 0; i < own; i++) {
+            const int place = dl_placing_place(passes->placing, passes->stages, s, first[i].part);
+            add_pass(&c, &each[s],
+                     dl_placing_ends(passes->placing, passes->stages, passes->parts, place),
+                     &first[i]);
+        }
         add_point(&c, passes->end_s, 0);
         curves[s] = end(&c);
     }

@@ -14,8 +14,26 @@
 #include "model/engine/schedule.h"
 #include "model/engine/replica.h"
 
+static int chains_of(const struct dl_pipe *p) { return dl_placing_chains(p->placing); }
+
 double dl_pipe_virtual_stages(const struct dl_plan *plan) {
     return dl_schedule_parts(plan->schedule, (double)plan->virtual_stages);
+}
+
+void dl_pipe_place(struct dl_pipe *p, const struct dl_plan *plan) {
+    p->placing = dl_schedules[plan->schedule]->placing;
+    p->stages = (int)plan->pp;
+    p->parts = (int)((double)plan->pp * dl_pipe_virtual_stages(plan)) / chains_of(p);
+}
+
+int64_t dl_pipe_replicas(const struct dl_pipe *p) {
+    return (p->plan.dp > 1 ? p->plan.dp : 1) * chains_of(p);
+}
+
+int dl_pipe_stage_parts(const struct dl_pipe *p) { return p->parts / p->stages * chains_of(p); }
+
+int dl_pipe_part(const struct dl_pipe *p, int stage, int i) {
+    return dl_placing_place(p->placing, p->stages, stage, i) % p->parts;
 }
 
 /* One micro-batch through layers [from, to), both ways, with the host's part where it is slower
@@ -69,7 +87,8 @@ void dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena) {
 /* Host stalls of a stage's step divide between the directions as its kernels do. */
 static void split_directions(struct dl_pipe *p, const struct dl_cost *cost, int stage) {
     double forward_s = 0, backward_s = 0, weights_s = 0;
-    for (int k = stage; k < p->parts; k += p->stages) {
+    for (int n = 0; n < dl_pipe_stage_parts(p); n++) {
+        const int k = dl_pipe_part(p, stage, n);
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
             forward_s += cost->layers[i].forward.time_s;
             backward_s += cost->layers[i].backward.time_s;
@@ -82,8 +101,8 @@ static void split_directions(struct dl_pipe *p, const struct dl_cost *cost, int 
     p->weights_step_s[stage] =
         p->backward_step_s[stage] * (backward_s > 0 ? weights_s / backward_s : 0);
     if (stage != p->slowest) return;
-    p->forward_s = forward_s;
-    p->backward_s = backward_s;
+    p->forward_s = forward_s / chains_of(p);
+    p->backward_s = backward_s / chains_of(p);
 }
 
 void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
@@ -93,14 +112,18 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
     p->slowest = 0;
     p->boundary_elements = 0;
     for (int s = 0; s < p->stages; s++) p->step_s[s] = p->compute_s[s] = p->parameters[s] = 0;
-    for (int k = 0; k < p->parts; k++) { /* part k is on device k mod stages */
-        const int stage = k % p->stages;
-        add_part(request, cost, p->first[k], p->first[k + 1], &p->compute_s[stage],
-                 &p->step_s[stage]);
-        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
-            if (layers[i].tied_to < 0) p->parameters[stage] += layers[i].parameter_elements;
+    for (int k = 1; k < p->parts; k++)
+        p->boundary_elements = fmax(p->boundary_elements, p->cut_elements[p->first[k]]);
+    for (int s = 0; s < p->stages; s++) {
+        for (int n = 0; n < dl_pipe_stage_parts(p); n++) {
+            const int k = dl_pipe_part(p, s, n);
+            add_part(request, cost, p->first[k], p->first[k + 1], &p->compute_s[s], &p->step_s[s]);
+            for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+                if (layers[i].tied_to < 0) p->parameters[s] += layers[i].parameter_elements;
+            }
         }
-        if (k > 0) p->boundary_elements = fmax(p->boundary_elements, p->cut_elements[p->first[k]]);
+        p->compute_s[s] /= chains_of(p);
+        p->step_s[s] /= chains_of(p);
     }
     for (int s = 0; s < p->stages; s++) {
         if (p->step_s[s] > p->step_s[p->slowest]) p->slowest = s;
@@ -109,19 +132,20 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
     }
     for (int s = 0; s < p->stages; s++) split_directions(p, cost, s);
     p->step_max_s = p->step_s[p->slowest];
-    p->update_s = cost->update.time_s * (all > 0 ? most / all : 0);
+    p->update_s = cost->update.time_s * (all > 0 ? most * chains_of(p) / all : 0);
 }
 
 struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *p, int stage,
                                           struct dl_layer *room) {
     const struct dl_layer *all = p->request->workload->layers;
     struct dl_workload own = *p->request->workload;
-    const bool together = p->parts == p->stages; /* its layers follow each other */
+    const bool together = dl_pipe_stage_parts(p) == 1; /* its layers follow each other */
     own.layers = together ? all + p->first[stage] : room;
     own.layer_count = 0;
     own.parameters = own.buffer_elements = 0;
     own.parameter_tensors = 0;
-    for (int k = stage; k < p->parts; k += p->stages) {
+    for (int n = 0; n < dl_pipe_stage_parts(p); n++) {
+        const int k = dl_pipe_part(p, stage, n);
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
             if (!together) room[own.layer_count] = all[i];
             own.layer_count++;
@@ -139,7 +163,7 @@ struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *p, int stage,
 /* The plan for a stage's memory: buffers for gradient synchronization only where there is any. */
 static struct dl_plan memory_plan(const struct dl_pipe *p) {
     struct dl_plan plan = p->plan;
-    plan.nodes = plan.devices_per_node = plan.dp > 1 ? 2 : 1;
+    plan.nodes = plan.devices_per_node = dl_pipe_replicas(p) > 1 ? 2 : 1;
     return plan;
 }
 
@@ -179,7 +203,8 @@ double dl_pipe_stage_memory(const struct dl_pipe *p, int stage, double held,
 
 double dl_pipe_held(const struct dl_pipe *p, int stage) {
     return dl_schedules[p->plan.schedule]->held(stage, p->stages, p->micro_batches,
-                                                dl_pipe_virtual_stages(&p->plan));
+                                                dl_pipe_virtual_stages(&p->plan)) /
+           chains_of(p);
 }
 
 void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_memory *out,
@@ -233,7 +258,7 @@ static enum dl_code put_message(struct dl_pipe *p, const char *name,
 static enum dl_code time_boundary(struct dl_pipe *p, double *message_s, double *all_s,
                                   struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
-    const double count = 2 * dl_pipe_virtual_stages(&p->plan) * p->micro_batches;
+    const double count = 2.0 * p->parts / p->stages * p->micro_batches;
     *message_s = *all_s = 0;
     if (p->stages <= 1) return DL_OK;
     /* stages fill nodes: one boundary of a pipeline leaves a node */
@@ -272,7 +297,7 @@ static enum dl_code cheapest_s(const struct dl_pipe *p, double bytes, double *du
 /* Gradients of each stage among its replicas. */
 static enum dl_code sum_gradients(struct dl_pipe *p, double *comm_s, struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
-    const int64_t replicas = p->plan.dp > 1 ? p->plan.dp : 1;
+    const int64_t replicas = dl_pipe_replicas(p), apart = p->plan.pp / chains_of(p);
     struct dl_nccl_memo memo = {.system = NULL};
     const double gradient_bytes =
         dl_framework_gradient_width(r->framework, p->plan.precision).sent_bytes;
@@ -284,8 +309,8 @@ static enum dl_code sum_gradients(struct dl_pipe *p, double *comm_s, struct dl_e
                                                   .nodes = p->plan.nodes,
                                                   .ranks_per_node = p->plan.devices_per_node,
                                                   .group_size = p->plan.pp > 1 ? replicas : 0,
-                                                  .group_stride = p->plan.pp,
-                                                  .concurrent = p->plan.pp,
+                                                  .group_stride = apart,
+                                                  .concurrent = apart,
                                                   .memo = &memo};
         DL_TRY(put_message(p, "all-reduce of a stage", sum, 1, &p->sum_s[s], err));
         if (dl_framework_is_bound(r->framework)) DL_TRY(cheapest_s(p, bytes, &p->sum_s[s], err));

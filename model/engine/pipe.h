@@ -15,9 +15,11 @@
 
 struct dl_pipe {
     /* of the split: stages x virtual stages, one size of micro-batch */
-    int stages, parts;
+    int stages, parts; /* parts: of the network */
+    enum dl_placing placing;
     int *first; /* of each part */
-    /* of each stage: one micro-batch forward and backward, with and without host stalls */
+    /* of each stage: one micro-batch forward and backward, with and without host stalls; of
+     * several chains the mean */
     double *step_s, *compute_s;
     double *forward_step_s, *backward_step_s; /* step_s by direction */
     double *weights_step_s;                   /* of backward_step_s gradients of weights */
@@ -38,6 +40,14 @@ struct dl_pipe {
 };
 
 double dl_pipe_virtual_stages(const struct dl_plan *plan);
+
+/* Sets the stages and the parts of the network that the plan's schedule has on them. */
+void dl_pipe_place(struct dl_pipe *pipe, const struct dl_plan *plan);
+/* Devices that hold the same part: data ranks, of each chain. */
+int64_t dl_pipe_replicas(const struct dl_pipe *pipe);
+/* Parts of a stage, and which part of the network the i-th of them is. */
+int dl_pipe_stage_parts(const struct dl_pipe *pipe);
+int dl_pipe_part(const struct dl_pipe *pipe, int stage, int i);
 
 /* Host and device seconds of layers [from, to) on one device, one micro-batch forward and backward.
  */

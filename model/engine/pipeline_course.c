@@ -22,7 +22,8 @@ struct places {
 static int *task_at(const struct places *p, const struct dl_pipeline_passes *passes, int place,
                     const struct dl_pipeline_pass *x) {
     const int row = (int)x->kind * p->rows + place,
-              micro_batch = x->micro_batch - (is_later(passes, x) ? passes->left_out : 0);
+              left_out = passes->left_out / dl_placing_chains(passes->placing),
+              micro_batch = x->micro_batch - (is_later(passes, x) ? left_out : 0);
     return &p->task[(size_t)row * (size_t)p->micro_batches + (size_t)micro_batch];
 }
 
@@ -112,15 +113,17 @@ void dl_pipeline_tasks(const struct dl_pipeline_passes *passes, const struct dl_
         const struct dl_pipeline_pass *x = &passes->list[i];
         if (i % own > 0 && is_later(passes, x) && !is_later(passes, x - 1))
             out->list[out->count++] = left_out(passes, x - 1, x, arena);
-        *task_at(&at, passes, x->part * stages + x->stage, x) = out->count;
+        const int place = dl_placing_place(passes->placing, stages, x->stage, x->part);
+        *task_at(&at, passes, place, x) = out->count;
         out->list[out->count++] = pass_task(passes, x, &work[x->stage], texts, arena);
     }
     const int pass_tasks = out->count;
     for (int i = 0; i < pass_tasks; i++) {
         const struct dl_pipeline_pass *x = out->list[i].pass;
         if (x == NULL || !dl_known(x->sent_s)) continue;
-        const int place = x->part * stages + x->stage,
-                  from = x->kind == DL_PASS_FORWARD ? place - 1 : place + 1, peer = from % stages;
+        const int place = dl_placing_place(passes->placing, stages, x->stage, x->part),
+                  from = x->kind == DL_PASS_FORWARD ? place - 1 : place + 1,
+                  peer = dl_placing_stage(passes->placing, stages, from);
         out->list[i].needs = out->count;
         out->list[out->count++] = message_task(x, x->stage, peer, texts, arena);
         out->list[out->count] = message_task(x, peer, x->stage, texts, arena);

@@ -11,7 +11,8 @@ struct pipeline {
     struct dl_pipeline_order order;
     const struct dl_schedule_row *row;
     int places;   /* parts of all stages */
-    int released; /* micro-batches that may begin */
+    int each;     /* micro-batches of a chain */
+    int released; /* of these, those that may begin */
     struct dl_run run;
     double *pass_s; /* of each stage, by kind */
     double *end_s;  /* of the passes of the latest micro-batches, by kind and place */
@@ -33,7 +34,11 @@ static int kinds_of(const struct dl_schedule_row *row) {
 }
 
 static int passes_of(const struct pipeline *p) {
-    return kinds_of(p->row) * p->order.micro_batches * p->order.parts;
+    return kinds_of(p->row) * p->each * p->order.parts;
+}
+
+static int place_of(const struct pipeline *p, const struct dl_pipeline_pass *x) {
+    return dl_placing_place(p->row->placing, p->order.stages, x->stage, x->part);
 }
 
 static int row_of(const struct pipeline *p, int place, enum dl_pass_kind kind) {
@@ -51,12 +56,17 @@ enum { NOTHING = -1 };
 
 /* The row of the pass of the same micro-batch that a pass waits for, or NOTHING. *sends: it runs on
  * another stage. */
-static int needs(const struct pipeline *p, int place, enum dl_pass_kind kind, bool *sends) {
-    *sends = p->order.stages > 1;
-    if (kind == DL_PASS_FORWARD) return place == 0 ? NOTHING : row_of(p, place - 1, kind);
-    if (kind == DL_PASS_BACKWARD && place < p->places - 1) return row_of(p, place + 1, kind);
+static int needs(const struct pipeline *p, const struct dl_pipeline_pass *x, bool *sends) {
+    const enum dl_placing placing = p->row->placing;
+    const int stages = p->order.stages, place = place_of(p, x),
+              from = place + (x->kind == DL_PASS_FORWARD ? -1 : 1);
     *sends = false;
-    return row_of(p, place, kind == DL_PASS_BACKWARD ? DL_PASS_FORWARD : DL_PASS_BACKWARD);
+    if (x->kind == DL_PASS_FORWARD && dl_placing_begins(placing, stages, place)) return NOTHING;
+    if (x->kind == DL_PASS_WEIGHTS) return row_of(p, place, DL_PASS_BACKWARD);
+    if (x->kind == DL_PASS_BACKWARD && dl_placing_ends(placing, stages, p->order.parts, place))
+        return row_of(p, place, DL_PASS_FORWARD);
+    *sends = dl_placing_stage(placing, stages, from) != x->stage;
+    return row_of(p, from, x->kind);
 }
 
 /* Lanes: computation of each stage, then what comes to it forward and backward. */
@@ -85,45 +95,101 @@ static void keep_pass(struct pipeline *p, struct dl_pipeline_pass x, int row, in
     p->end_task[slot_of(p, row, x.micro_batch)] = task;
 }
 
-static void add_pass(struct pipeline *p, const struct dl_pipeline_pass *x, int row,
-                     struct dl_instant ready, bool sends) {
-    const struct dl_pipeline_order *o = &p->order;
-    int message = -1;
-    if (sends && o->message_s > 0) {
-        ready = add_task(p, link_of(p, x), ready, o->message_s);
-        message = ready.task;
-    }
-    *end_of(p, row, x->micro_batch) =
-        add_task(p, x->stage, ready, p->pass_s[(int)x->kind * o->stages + x->stage]).s;
-    if (p->passes != NULL) keep_pass(p, *x, row, message);
-    p->done[row]++;
-    p->progress[x->stage].count[x->kind]++;
-    p->progress[x->stage].all++;
+/* A pass that may begin. */
+struct ready_pass {
+    struct dl_pipeline_pass pass;
+    int row, needed; /* needed: NOTHING, or the row of the pass that it waits for */
+    int message;     /* -1: none */
+    bool sends, with_next;
+};
+
+/* When what a pass needs is there. */
+static struct dl_instant bring(struct pipeline *p, struct ready_pass *x) {
+    struct dl_instant at = {0, DL_BEGIN};
+    x->message = -1;
+    if (x->needed == NOTHING) return at;
+    at = (struct dl_instant){
+        *end_of(p, x->needed, x->pass.micro_batch),
+        p->passes != NULL ? p->end_task[slot_of(p, x->needed, x->pass.micro_batch)] : DL_BEGIN};
+    if (!x->sends || !(p->order.message_s > 0)) return at;
+    at = add_task(p, link_of(p, &x->pass), at, p->order.message_s);
+    x->message = at.task;
+    return at;
 }
 
-/* When what a pass needs is there; row: NOTHING, or that of the needed pass. */
-static struct dl_instant there_at(const struct pipeline *p, int row, int micro_batch) {
-    if (row == NOTHING) return (struct dl_instant){0, DL_BEGIN};
-    return (struct dl_instant){*end_of(p, row, micro_batch),
-                               p->passes != NULL ? p->end_task[slot_of(p, row, micro_batch)]
-                                                 : DL_BEGIN};
+static void add_pass(struct pipeline *p, const struct ready_pass *x, struct dl_instant ready) {
+    const int stage = x->pass.stage;
+    *end_of(p, x->row, x->pass.micro_batch) =
+        add_task(p, stage, ready, p->pass_s[(int)x->pass.kind * p->order.stages + stage]).s;
+    if (p->passes != NULL) keep_pass(p, x->pass, x->row, x->message);
+    p->done[x->row]++;
+    p->progress[stage].count[x->pass.kind]++;
+    p->progress[stage].all++;
+    p->progress[stage].position++;
+}
+
+enum { TOGETHER = 3 }; /* passes that run as one, at most */
+
+/* They begin when all that they need is there; their outputs leave when the last one has ended. */
+static void add_together(struct pipeline *p, struct ready_pass *list, int count) {
+    struct dl_instant ready = {0, DL_BEGIN};
+    for (int i = 0; i < count; i++) {
+        if (i > 0 && list[i].pass.kind == DL_PASS_WEIGHTS) continue; /* of the pass before it */
+        const struct dl_instant at = bring(p, &list[i]);
+        if (i == 0 || at.s > ready.s) ready = at;
+    }
+    for (int i = 0; i < count; i++)
+        add_pass(p, &list[i], i == 0 ? ready : p->run.lanes[list[0].pass.stage]);
+    const struct ready_pass *last = &list[count - 1];
+    for (int i = 0; i < count - 1; i++) {
+        *end_of(p, list[i].row, list[i].pass.micro_batch) =
+            *end_of(p, last->row, last->pass.micro_batch);
+        if (p->passes != NULL)
+            p->end_task[slot_of(p, list[i].row, list[i].pass.micro_batch)] =
+                p->end_task[slot_of(p, last->row, last->pass.micro_batch)];
+    }
+}
+
+/* The pass at the stage's place in the order; false: of a micro-batch that there is not. */
+static bool look_at(const struct pipeline *p, int stage, const struct dl_stage_progress *progress,
+                    struct ready_pass *out) {
+    const struct dl_stage_pass next = p->row->next(&p->order, stage, progress);
+    *out = (struct ready_pass){.pass = {.stage = stage, .part = next.part, .kind = next.kind},
+                               .message = -1,
+                               .with_next = next.with_next};
+    out->row = row_of(p, place_of(p, &out->pass), next.kind);
+    out->pass.micro_batch = p->done[out->row];
+    out->needed = needs(p, &out->pass, &out->sends);
+    return out->pass.micro_batch < p->each;
+}
+
+/* The passes that a stage runs next, as one; 0: one of them has to wait. */
+static int find_together(struct pipeline *p, int stage, struct ready_pass list[TOGETHER]) {
+    struct dl_stage_progress *progress = &p->progress[stage];
+    while (!look_at(p, stage, progress, &list[0])) progress->position++;
+    struct dl_stage_progress later = *progress;
+    for (int count = 1;; count++) {
+        const struct ready_pass *x = &list[count - 1];
+        const bool follows = count > 1 && x->pass.kind == DL_PASS_WEIGHTS;
+        if (!follows &&
+            x->pass.micro_batch >= (x->needed == NOTHING ? p->released : p->done[x->needed]))
+            return 0;
+        if (!x->with_next || count == TOGETHER) return count;
+        later.count[x->pass.kind]++, later.all++, later.position++;
+        look_at(p, stage, &later, &list[count]);
+    }
 }
 
 /* Runs the passes of a stage until one has to wait for a neighbour. */
 static bool advance(struct pipeline *p, int stage) {
-    const struct dl_stage_progress *progress = &p->progress[stage];
-    const int count = passes_of(p), before = progress->all;
-    while (progress->all < count) {
-        const struct dl_stage_pass next = p->row->next(&p->order, stage, progress);
-        const int place = next.part * p->order.stages + stage, row = row_of(p, place, next.kind);
-        const struct dl_pipeline_pass x = {
-            .stage = stage, .part = next.part, .micro_batch = p->done[row], .kind = next.kind};
-        bool sends = false;
-        const int needed = needs(p, place, next.kind, &sends);
-        if (x.micro_batch >= (needed == NOTHING ? p->released : p->done[needed])) break;
-        add_pass(p, &x, row, there_at(p, needed, x.micro_batch), needed != NOTHING && sends);
+    const int count = passes_of(p), before = p->progress[stage].all;
+    while (p->progress[stage].all < count) {
+        struct ready_pass list[TOGETHER];
+        const int together = find_together(p, stage, list);
+        if (together == 0) break;
+        add_together(p, list, together);
     }
-    return progress->all > before;
+    return p->progress[stage].all > before;
 }
 
 /* Stages hold at most 3 p micro-batches that another one has passed, and repeats() looks back on
@@ -135,12 +201,18 @@ static int kept_of(const struct dl_pipeline_order *o, int micro_batches) {
     return kept;
 }
 
+static int chains_of(const struct dl_pipeline_order *o) {
+    return dl_placing_chains(dl_schedules[o->schedule]->placing);
+}
+
 static void begin(struct pipeline *p, const struct dl_pipeline_order *o, int micro_batches,
                   struct dl_arena *arena) {
+    const int chains = chains_of(o);
     *p = (struct pipeline){.order = *o,
                            .row = dl_schedules[o->schedule],
                            .places = o->stages * o->parts,
-                           .kept = kept_of(o, micro_batches)};
+                           .each = micro_batches / chains,
+                           .kept = kept_of(o, micro_batches / chains)};
     p->order.micro_batches = micro_batches;
     const size_t kinds = (size_t)kinds_of(p->row), rows = kinds * (size_t)p->places,
                  stages = (size_t)o->stages;
@@ -151,9 +223,9 @@ static void begin(struct pipeline *p, const struct dl_pipeline_order *o, int mic
     p->pass_s = dl_arena_alloc(arena, kinds * stages, sizeof *p->pass_s);
     for (size_t s = 0; s < stages; s++) {
         const double weights_s = p->row->splits_backward ? o->weights_s[s] : 0;
-        p->pass_s[s] = o->forward_s[s] / o->parts;
-        p->pass_s[stages + s] = (o->backward_s[s] - weights_s) / o->parts;
-        if (p->row->splits_backward) p->pass_s[2 * stages + s] = weights_s / o->parts;
+        p->pass_s[s] = o->forward_s[s] * chains / o->parts;
+        p->pass_s[stages + s] = (o->backward_s[s] - weights_s) * chains / o->parts;
+        if (p->row->splits_backward) p->pass_s[2 * stages + s] = weights_s * chains / o->parts;
     }
 }
 
@@ -199,7 +271,7 @@ static bool repeats(const struct pipeline *p, int last, int count, double *later
 /* F-PIPE-PERIOD: after how many micro-batches the passes before the last released ones repeat
  * (those that are under way with the last ones wait for more); 0: they do not. */
 static int period_of(const struct pipeline *p, double *period_s) {
-    const int step = p->order.parts > 1 ? p->order.stages : 1,
+    const int step = p->row->in_groups ? p->order.stages : 1,
               last = p->released - 2 * p->order.stages - 1;
     for (int count = step; last - count - 2 * p->order.stages >= -1 && count <= 2 * p->order.stages;
          count += step) {
@@ -213,19 +285,19 @@ static double simulate(const struct dl_pipeline_order *o, int micro_batches, str
                        double *end_s) {
     struct pipeline p;
     begin(&p, o, micro_batches, arena);
-    run(&p, micro_batches);
+    run(&p, p.each);
     return ends_of(&p, end_s);
 }
 
 /* Fewer micro-batches that end as all of them but for whole periods between. */
 struct shortened {
-    int micro_batches, left_out;
-    double steady_s; /* in the steady state, before the last of them begin */
-    double more_s;   /* of what is left out */
+    int micro_batches, left_out; /* of all chains */
+    double steady_s;             /* in the steady state, before the last of them begin */
+    double more_s;               /* of what is left out */
 };
 
 static bool shorten(struct pipeline *p, struct shortened *out) {
-    const int many = p->order.micro_batches, stages = p->order.stages;
+    const int many = p->each, stages = p->order.stages, chains = p->order.micro_batches / many;
     for (int released = 5 * stages; released < many && !p->row->all_forward_first; released *= 2) {
         double period_s;
         run(p, released);
@@ -233,8 +305,8 @@ static bool shorten(struct pipeline *p, struct shortened *out) {
         if (period == 0) continue;
         const int rest = (many - released) % period, left_out = many - released - rest;
         *out = (struct shortened){
-            .micro_batches = released + rest,
-            .left_out = left_out,
+            .micro_batches = (released + rest) * chains,
+            .left_out = left_out * chains,
             .steady_s = *end_of(p, row_of(p, 0, DL_PASS_BACKWARD), released - 2 * stages - 1),
             .more_s = left_out / period * period_s};
         return true;
@@ -272,7 +344,7 @@ double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
         for (int s = 0; s < stages; s++) end_s[s] += few.more_s;
         return last_s + few.more_s;
     }
-    run(&p, many);
+    run(&p, p.each);
     return ends_of(&p, end_s);
 }
 
@@ -320,7 +392,7 @@ static void put_back(const struct shortened *few, struct dl_pipeline_passes *out
     for (int i = 0; i < out->count; i++) {
         struct dl_pipeline_pass *x = &out->list[i];
         if (x->start_s < few->steady_s) continue;
-        x->micro_batch += few->left_out;
+        x->micro_batch += few->left_out / dl_placing_chains(out->placing);
         x->start_s += few->more_s;
         x->end_s += few->more_s;
         x->sent_s += few->more_s;
@@ -336,7 +408,7 @@ double dl_pipeline_stage_end_s(const struct dl_pipeline_passes *passes, int stag
 enum dl_code dl_pipeline_list(const struct dl_pipeline_order *o, int most, const double *after_s,
                               struct dl_arena *arena, struct dl_pipeline_passes *out,
                               struct dl_err *err) {
-    if (o->parts > 1 && o->micro_batches % o->stages != 0)
+    if (dl_schedules[o->schedule]->in_groups && o->micro_batches % o->stages != 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "an interleaved schedule needs micro-batches (%d) in groups of the "
                        "pipeline's %d stages",
@@ -355,8 +427,9 @@ enum dl_code dl_pipeline_list(const struct dl_pipeline_order *o, int most, const
                                        .count = (int)count,
                                        .stages = o->stages,
                                        .parts = o->parts,
-                                       .micro_batches = few.micro_batches};
-    run(&p, few.micro_batches);
+                                       .placing = p.row->placing,
+                                       .micro_batches = p.each};
+    run(&p, p.each);
     mark_path(&p, after_s, out);
     if (few.left_out > 0) put_back(&few, out);
     return DL_OK;
@@ -368,6 +441,7 @@ double dl_pipeline_least_s(const struct dl_pipeline_order *o, double micro_batch
     for (int s = 0; s < o->stages; s++) {
         const double own_s = o->forward_s[s] + o->backward_s[s];
         least_s = fmax(least_s, through_s + micro_batches * own_s);
+        if (row->placing == DL_PLACED_BOTH_WAYS) continue; /* each end has work at once */
         if (row->splits_backward) /* weight gradients of its micro-batches fill the way back */
             through_s += o->forward_s[s] / o->parts + dl_schedule_messages_s(o) / 2;
         else if (!row->asynchronous)

@@ -15,7 +15,7 @@
 /* A pass, and the message that brings its input from another stage. */
 struct dl_pipeline_pass {
     int stage, part; /* the part of the stage, from 0 */
-    int micro_batch; /* from 0 */
+    int micro_batch; /* of its chain, from 0 */
     enum dl_pass_kind kind;
     double start_s, end_s;
     double sent_s, received_s; /* of the message; NAN: no message */
@@ -27,10 +27,11 @@ struct dl_pipeline_pass {
 struct dl_pipeline_passes {
     struct dl_pipeline_pass *list;
     int count, stages, parts;
-    int micro_batches; /* in the list */
+    enum dl_placing placing;
+    int micro_batches; /* of a chain, in the list */
     double end_s;      /* of the last pass */
-    /* F-PIPE-PERIOD: how many micro-batches are left out, and the time of their periods; no pass
-     * starts in it. 0: none */
+    /* F-PIPE-PERIOD: how many micro-batches of all chains are left out, and the time of their
+     * periods; no pass starts in it. 0: none */
     int left_out;
     double left_from_s, left_to_s;
 };

@@ -164,6 +164,21 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
     dl_search_consider(c->s, c->w, &found);
 }
 
+/* Whether so many micro-batches on stages that are placed so can run in that schedule. */
+static bool takes_schedule(const struct combination *c,
+                           const struct dl_transformer_mapping *mapping, double micro_batches,
+                           enum dl_schedule schedule) {
+    const struct dl_schedule_row *row = dl_schedules[schedule];
+    const double pp = (double)mapping->split.pp;
+    const int64_t given = c->s->request.fixed.virtual_stages;
+    if (pp > 1 && row->placing != mapping->split.placing) return false;
+    if (row->in_groups && fmod(micro_batches, pp) != 0) return false;
+    if (row->refuses != NULL && row->refuses(pp, micro_batches) != NULL) return false;
+    if (row->most_parts == 1 || row->most_parts > row->least_parts) return true;
+    return pp > 1 && (given <= 0 || given == row->most_parts) &&
+           dl_transformer_takes_schedule(&c->s->tf, mapping->split.pp, schedule, row->most_parts);
+}
+
 /* Schedules of one arrangement, micro-batch, shard and recomputation. `only` counts instead of
  * trying. */
 static int64_t each_schedule(struct combination *c, const struct dl_transformer_mapping *mapping,
@@ -178,12 +193,11 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
         const enum dl_schedule schedule = (enum dl_schedule)i;
         const bool alone = pp == 1 && r->any_schedule; /* then they are the same */
         if (alone ? schedule != DL_1F1B : !dl_search_tries_schedule(r, schedule)) continue;
+        if (!takes_schedule(c, mapping, choice.micro_batches, schedule)) continue;
         choice.schedule = schedule;
-        if (row->in_groups && fmod(choice.micro_batches, (double)pp) != 0) continue;
-        const bool has_parts = row->most_parts > 1;
-        for (int v = 0; v < (has_parts ? c->virtual_stages.count : 1); v++) {
-            choice.virtual_stages = has_parts ? c->virtual_stages.value[v] : 1;
-            if (choice.virtual_stages > row->most_parts) continue;
+        const bool any_parts = row->most_parts > row->least_parts;
+        for (int v = 0; v < (any_parts ? c->virtual_stages.count : 1); v++) {
+            choice.virtual_stages = any_parts ? c->virtual_stages.value[v] : row->most_parts;
             count++;
             if (!only) try_plan(c, mapping, micro_batch, boundary, &choice);
         }

@@ -75,6 +75,25 @@ static enum dl_code add_split(struct dl_search *s, const struct dl_transformer_s
     return DL_OK;
 }
 
+/* Whether a schedule of the search places the parts of a pipeline so. */
+static bool tries_placing(const struct dl_search_request *r, int64_t pp, enum dl_placing placing) {
+    if (pp <= 1) return placing == DL_PLACED_IN_TURN;
+    for (int i = 0; i < DL_SCHEDULES; i++) {
+        if (dl_schedules[i]->placing == placing && dl_search_tries_schedule(r, (enum dl_schedule)i))
+            return true;
+    }
+    return false;
+}
+
+static enum dl_code add_placings(struct dl_search *s, struct dl_transformer_split split,
+                                 struct dl_err *err) {
+    for (int i = 0; i < DL_PLACINGS; i++) {
+        split.placing = (enum dl_placing)i;
+        if (tries_placing(&s->request, split.pp, split.placing)) DL_TRY(add_split(s, &split, err));
+    }
+    return DL_OK;
+}
+
 /* One arrangement, in both mappings where they differ; or why it cannot be. */
 static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_split *given,
                                struct dl_err *err) {
@@ -91,13 +110,13 @@ static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_
         s->rejected_count[DL_NOT_BATCH]++;
         return DL_OK;
     }
-    DL_TRY(add_split(s, &split, err));
+    DL_TRY(add_placings(s, split, err));
     if (!s->request.any_mapping || split.pp == 1 || data == 1 ||
         s->request.framework->capabilities.pipeline_outermost)
         return DL_OK;
     split.mapping =
         split.mapping == DL_MAP_DATA_INSIDE ? DL_MAP_PIPELINE_INSIDE : DL_MAP_DATA_INSIDE;
-    return add_split(s, &split, err);
+    return add_placings(s, split, err);
 }
 
 /* All numbers of stages for `inner` ranks of tensor, sequence and expert parallelism. */

@@ -46,7 +46,8 @@ static int64_t virtual_stages(const struct dl_plan *plan) {
 static struct split *find_split(const struct dl_search_pipes *pipes, const struct dl_plan *plan) {
     const int64_t v = virtual_stages(plan);
     for (int i = 0; i < pipes->split_count; i++) {
-        if (pipes->splits[i].stages == plan->pp && pipes->splits[i].virtual_stages == v)
+        if (pipes->splits[i].stages == plan->pp && pipes->splits[i].virtual_stages == v &&
+            pipes->splits[i].pipe.placing == dl_schedules[plan->schedule]->placing)
             return &pipes->splits[i];
     }
     return NULL;
@@ -99,8 +100,7 @@ static void add_split(struct dl_search_pipes *pipes, const struct dl_plan *plan,
     }
     struct split *split = *out = &pipes->splits[pipes->split_count++];
     *split = (struct split){.stages = plan->pp, .virtual_stages = virtual_stages(plan)};
-    split->pipe.stages = (int)split->stages;
-    split->pipe.parts = (int)(split->stages * split->virtual_stages);
+    dl_pipe_place(&split->pipe, plan);
     dl_pipe_room(&split->pipe, pipes->arena);
 }
 
@@ -134,7 +134,8 @@ static void set_schedule(struct split *split, const struct filled *f) {
 /* Micro-batches that a stage holds. */
 static double held_by(const struct split *split, const struct filled *f, int stage) {
     return dl_schedules[f->schedule]->held(stage, split->pipe.stages, f->micro_batches,
-                                           (double)split->virtual_stages);
+                                           (double)split->virtual_stages) /
+           dl_placing_chains(split->pipe.placing);
 }
 
 /* The first schedule whose stage holds as much; its memory before what the schedule adds is that

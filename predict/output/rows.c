@@ -58,7 +58,10 @@ const char *dl_rows_plan_words(const struct dl_plan *plan, struct dl_arena *aren
         if (axes[i].ranks > 1)
             dl_text_printf(&text, "%s%lld ", axes[i].name, (long long)axes[i].ranks);
     }
-    if (plan->pp > 1 && dl_pipe_virtual_stages(plan) > 1)
+    const struct dl_schedule_row *schedule = dl_schedules[plan->schedule];
+    if (plan->pp > 1 && schedule->most_parts > 1 && schedule->most_parts == schedule->least_parts)
+        dl_text_printf(&text, "%s ", dl_schedule_names[plan->schedule]);
+    else if (plan->pp > 1 && dl_pipe_virtual_stages(plan) > 1)
         dl_text_printf(&text, "v%.0f ", dl_pipe_virtual_stages(plan));
     if (plan->micro_batch_samples > 0) dl_text_printf(&text, "mb%g ", plan->micro_batch_samples);
     if (plan->recompute != DL_RECOMPUTE_NONE)

@@ -63,6 +63,8 @@ back 'Llama 3 70B in torchtitan, all ranks' torchtitan torchtitan -- --system dg
     --global-batch 64 --workload llama3_70b --nodes 16 --tp 4 --pp 4 --micro-batch 1 --schedule interleaved --virtual-stages 5 --sequence-parallel --zero 3 \
     --recompute full --strategy 3d
 f='--system dgx-a100-80 --framework pytorch-fsdp --precision bf16 --optimizer adam --global-batch 64 --workload gpt2_xl --set seq=512'
+back 'ZB-V in torchtitan' torchtitan torchtitan -- --system dgx-a100-80 --framework pytorch-fsdp2 --precision bf16 --optimizer adam \
+    --global-batch 64 --workload llama3_8b --nodes 2 --tp 2 --pp 4 --micro-batch 1 --schedule zbv --sequence-parallel --zero 2
 # shellcheck disable=SC2086
 titan() { name=$1; shift; back "$name" torchtitan torchtitan --workload gpt2_xl --framework pytorch-fsdp -- $f "$@"; }
 titan 'sharded data' --nodes 2 --micro-batch 2 --recompute full

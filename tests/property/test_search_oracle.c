@@ -63,6 +63,13 @@ static void fix_some(struct dl_plan *fixed, int64_t devices) {
     fixed->recompute = fixed->recompute_open ? DL_RECOMPUTE_NONE : (enum dl_recompute)(unit() * 3);
 }
 
+static void list_schedules(struct dl_framework *f) {
+    static const char *all[DL_SCHEDULES];
+    memcpy(all, dl_schedule_names, sizeof all);
+    f->capabilities.schedules = all;
+    f->capabilities.schedule_count = DL_SCHEDULES;
+}
+
 static void make_space(struct space *s) {
     static struct dl_override o[9];
     static char text[9][32];
@@ -89,6 +96,7 @@ static void make_space(struct space *s) {
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
     f->shards = chance(0.7);
+    if (chance(0.5)) list_schedules(f);
     f->sync.overlaps_backward = chance(0.5);
     f->host.dispatch_s = chance(0.5) ? 0 : spread(1e-7, 1e-5);
     s->f.device.memory_bytes = chance(0.6) ? 1e10 : spread(6.2e8, 9e8);
@@ -117,7 +125,7 @@ static void make_space(struct space *s) {
     s->request.objective = chance(0.7) ? DL_BY_TIME : DL_BY_MEMORY;
     fix_some(&fixed, s->request.nodes[0] * fixed.devices_per_node);
     if (!s->request.any_shard && f->shards) fixed.shard = ONE_OF(0, 0, 1, 2, 3);
-    if (!s->request.any_schedule) fixed.schedule = (enum dl_schedule)ONE_OF(0, 1, 2, 3, 4);
+    if (!s->request.any_schedule) fixed.schedule = (enum dl_schedule)(unit() * DL_SCHEDULES);
     s->request.fixed = fixed;
     vary_some(s);
 }
@@ -138,6 +146,12 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* The release has it, and it does not apply gradients of other weights. */
+static bool is_proposed(const struct space *s, enum dl_schedule schedule) {
+    const bool all = s->f.framework.capabilities.schedule_count > 0;
+    return schedule != DL_ASYNC && (schedule <= DL_INTERLEAVED || all);
+}
+
 /* What the user gave is kept; what was left open may be anything. */
 static bool wanted(const struct space *s, const struct dl_plan *p) {
     const struct dl_search_request *r = &s->request;
@@ -147,8 +161,7 @@ static bool wanted(const struct space *s, const struct dl_plan *p) {
         return false;
     if (!x->recompute_open && p->recompute != x->recompute) return false;
     if (!r->any_schedule && p->schedule != x->schedule) return false;
-    if (r->any_schedule && (p->schedule == DL_ASYNC || p->schedule == DL_ZERO_BUBBLE))
-        return false; /* no release here has it */
+    if (r->any_schedule && !is_proposed(s, p->schedule)) return false;
     if (!r->any_mapping && p->mapping != x->mapping) return false;
     /* given stages and sequence parallelism concern those that can have them */
     if (!r->any_shard && p->dp * p->ep * p->sp > 1 && p->shard != x->shard) return false;
@@ -207,7 +220,7 @@ static void judge_choices(struct oracle *o, struct dl_plan p) {
                     for (int seq = 0; seq <= (p.tp > 1); seq++)
                         for (int mapping = 0; mapping < 2; mapping++) {
                             p.schedule = (enum dl_schedule)said;
-                            if (!pipelines && said == DL_INTERLEAVED) continue;
+                            if (!pipelines && dl_schedules[said]->most_parts > 1) continue;
                             p.virtual_stages = v > 1 ? v : 0;
                             p.recompute = (enum dl_recompute)r;
                             p.shard = shard;

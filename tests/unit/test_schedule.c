@@ -1,38 +1,78 @@
-/* F-PIPE-ORDER: the schedules against the closed forms of F-PIPE-GPIPE, and an order by hand. */
+/* F-PIPE-ORDER, F-PIPE-ZERO-BUBBLE, F-PIPE-ZBV, F-PIPE-DUALPIPE: the schedules against the closed
+ * forms of F-PIPE-GPIPE and of their papers, and orders by hand. */
 #include <limits.h>
 
 #include "model/engine/schedule.h"
 #include "tests/check.h"
 
-static const double forward_s[] = {1, 1, 1, 1}, backward_s[] = {2, 2, 2, 2};
+static const double ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+                    twos[16] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, fours[] = {4, 4};
 
-static double makespan_s(const struct dl_pipeline_pass *passes, int count) {
+static struct dl_pipeline_order order_of(enum dl_schedule schedule, int stages, int parts,
+                                         int micro_batches) {
+    return (struct dl_pipeline_order){.schedule = schedule,
+                                      .stages = stages,
+                                      .parts = parts,
+                                      .micro_batches = micro_batches,
+                                      .forward_s = ones,
+                                      .backward_s = twos,
+                                      .weights_s = ones};
+}
+
+static double makespan_s(const struct dl_pipeline_passes *all) {
     double end_s = 0;
-    for (int i = 0; i < count; i++) end_s = fmax(end_s, passes[i].end_s);
+    for (int i = 0; i < all->count; i++) end_s = fmax(end_s, all->list[i].end_s);
     return end_s;
 }
 
-/* Equal stages: (m + bubble steps) (t_f + t_b), nothing twice on one stage at a time. */
+/* Passes of one stage as "f0@0 F0@3.5": letters as in struct dl_schedule_block, micro-batch,
+ * start. */
+static void stage_runs(const struct dl_pipeline_passes *all, int stage, const char *wanted) {
+    static const char letters[DL_PASS_KINDS][3] = {"fF", "iI", "wW"};
+    char text[1024] = "";
+    for (int i = 0; i < all->count; i++) {
+        const struct dl_pipeline_pass *x = &all->list[i];
+        if (x->stage != stage) continue;
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%c%d@%g", used > 0 ? " " : "",
+                 letters[x->kind][x->part], x->micro_batch, x->start_s);
+    }
+    assert_string_equal(text, wanted);
+}
+
+/* Equal stages take m (t_f + t_b) and the bubble; nothing runs twice on one stage at a time. F = 1,
+ * B = 2, with it W = 1. Bubbles: (p - 1)/v (F + B); ZB-V (p - 1) F/2; DualPipe (p/2 - 1) (F&B + B
+ * - 3 W). Long runs leave out periods. */
 static void closed_forms(void **state) {
     static const struct {
         enum dl_schedule schedule;
-        int parts, micro_batches;
-    } cases[] = {{DL_1F1B, 1, 8},        {DL_1F1B, 1, 2},        {DL_GPIPE, 1, 8},
-                 {DL_INTERLEAVED, 2, 8}, {DL_INTERLEAVED, 3, 4}, {DL_INTERLEAVED, 2, 12}};
+        int stages, parts, micro_batches;
+        double bubble_s;
+    } cases[] = {{DL_1F1B, 4, 1, 8, 9},        {DL_1F1B, 4, 1, 2, 9},
+                 {DL_GPIPE, 4, 1, 8, 9},       {DL_INTERLEAVED, 4, 2, 8, 4.5},
+                 {DL_INTERLEAVED, 4, 3, 4, 3}, {DL_INTERLEAVED, 4, 2, 12, 4.5},
+                 {DL_ZERO_BUBBLE, 4, 1, 8, 3}, {DL_ZBV, 4, 2, 7, 1.5},
+                 {DL_ZBV, 4, 2, 20, 1.5},      {DL_ZBV, 16, 2, 40, 7.5},
+                 {DL_ZBV, 4, 2, 1001, 1.5},    {DL_DUALPIPE, 2, 2, 4, 0},
+                 {DL_DUALPIPE, 4, 2, 8, 2},    {DL_DUALPIPE, 6, 2, 14, 4},
+                 {DL_DUALPIPE, 16, 2, 64, 14}, {DL_DUALPIPE, 4, 2, 1002, 2},
+                 {DL_DUALPIPEV, 1, 2, 2, 0},   {DL_DUALPIPEV, 4, 2, 8, 3},
+                 {DL_DUALPIPEV, 8, 2, 1001, 7}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct dl_arena arena = {0};
         struct dl_err err = {0};
         struct dl_pipeline_passes all;
-        const struct dl_pipeline_order order = {.schedule = cases[c].schedule,
-                                                .stages = 4,
-                                                .parts = cases[c].parts,
-                                                .micro_batches = cases[c].micro_batches,
-                                                .forward_s = forward_s,
-                                                .backward_s = backward_s};
+        double ends_s[16];
+        const struct dl_schedule_row *row = dl_schedules[cases[c].schedule];
+        const int m = cases[c].micro_batches, chains = dl_placing_chains(row->placing);
+        const struct dl_pipeline_order order =
+            order_of(cases[c].schedule, cases[c].stages, cases[c].parts, m);
         assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
-        assert_int_equal(all.count, 2 * 4 * cases[c].parts * cases[c].micro_batches);
-        check_close(makespan_s(all.list, all.count),
-                    3 * (cases[c].micro_batches + 3.0 / cases[c].parts), 1e-12);
+        assert_int_equal(all.count, (row->splits_backward ? 3 : 2) * cases[c].stages *
+                                        cases[c].parts * m / chains);
+        check_close(makespan_s(&all), 3 * m + cases[c].bubble_s, 1e-12);
+        check_close(dl_pipeline_span(&order, m, &arena, ends_s), 3 * m + cases[c].bubble_s, 1e-12);
+        assert_true(dl_pipeline_least_s(&order, m) <= (3 * m + cases[c].bubble_s) * (1 + 1e-12));
         for (int i = 1; i < all.count; i++) {
             if (all.list[i].stage == all.list[i - 1].stage)
                 assert_true(all.list[i].start_s >= all.list[i - 1].end_s - 1e-12);
@@ -41,90 +81,92 @@ static void closed_forms(void **state) {
     }
 }
 
-/* 1F1B, 2 stages, 3 micro-batches: stage 1 runs F1 F2 B1 F3 B2 B3, stage 2 F1 B1 F2 B2 F3 B3. B1 of
- * stage 1 waits until 4 for that of stage 2. */
-static void an_order_by_hand(void **state) {
+/* What a stage holds at most is what held() says: in parts of micro-batches, equal ones. */
+static void held_is_counted(void **state) {
+    static const enum dl_schedule schedules[] = {DL_1F1B, DL_GPIPE, DL_ZBV, DL_DUALPIPE,
+                                                 DL_DUALPIPEV};
+    for (int c = 0; c < 5 * 12; c++) {
+        struct dl_arena arena = {0};
+        struct dl_err err = {0};
+        struct dl_pipeline_passes all;
+        const enum dl_schedule schedule = schedules[c % 5];
+        const struct dl_schedule_row *row = dl_schedules[schedule];
+        const int stages = 2 + c / 5 % 3 * 2,
+                  m = row->refuses != NULL ? 2 * stages + c / 5 % 2 * 2 : 1 + c / 5 * 2;
+        const struct dl_pipeline_order order = order_of(schedule, stages, row->most_parts, m);
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+        const enum dl_pass_kind frees = row->splits_backward ? DL_PASS_WEIGHTS : DL_PASS_BACKWARD;
+        const int own = all.count / stages;
+        for (int s = 0; s < stages; s++) {
+            int now = 0, most = 0;
+            for (int i = 0; i < own; i++) {
+                const struct dl_pipeline_pass *x = &all.list[s * own + i];
+                now += (x->kind == DL_PASS_FORWARD) - (x->kind == frees);
+                most = now > most ? now : most;
+            }
+            check_close(most,
+                        row->held(s, stages, m, row->most_parts) *
+                            (row->placing == DL_PLACED_IN_V ? 2 : 1),
+                        1e-12);
+        }
+        dl_arena_free(&arena);
+    }
+}
+
+/* 2 stages, by hand. 1F1B, 3 micro-batches: B1 of stage 1 waits until 4 for that of stage 2. ZB-H1,
+ * 2 micro-batches: a third of 1F1B's bubble is left. ZB-V, parts of unit length: stage 2 begins
+ * and ends one pass after stage 1, without a wait between. DualPipe: F and B of the two directions
+ * as one (F1, i0, w0 of stage 1); stage 2 does the same with its parts exchanged; none waits. */
+static void orders_by_hand(void **state) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_pipeline_passes all;
-    const struct dl_pipeline_order order = {.schedule = DL_1F1B,
-                                            .stages = 2,
-                                            .parts = 1,
-                                            .micro_batches = 3,
-                                            .forward_s = forward_s,
-                                            .backward_s = backward_s};
-    static const struct {
-        int stage, micro_batch;
-        bool backward;
-        double start_s;
-    } wanted[] = {{0, 0, false, 0}, {0, 1, false, 1}, {0, 0, true, 4},  {0, 2, false, 6},
-                  {0, 1, true, 7},  {0, 2, true, 10}, {1, 0, false, 1}, {1, 0, true, 2},
-                  {1, 1, false, 4}, {1, 1, true, 5},  {1, 2, false, 7}, {1, 2, true, 8}};
+    struct dl_pipeline_order order = order_of(DL_1F1B, 2, 1, 3);
     assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
-    assert_int_equal(all.count, 12);
-    for (int i = 0; i < all.count; i++) {
-        assert_int_equal(all.list[i].stage, wanted[i].stage);
-        assert_int_equal(all.list[i].micro_batch, wanted[i].micro_batch);
-        assert_int_equal(all.list[i].kind == DL_PASS_BACKWARD, wanted[i].backward);
-        check_close(all.list[i].start_s, wanted[i].start_s, 1e-12);
-    }
+    stage_runs(&all, 0, "f0@0 f1@1 i0@4 f2@6 i1@7 i2@10");
+    stage_runs(&all, 1, "f0@1 i0@2 f1@4 i1@5 f2@7 i2@8");
+    order = order_of(DL_ZERO_BUBBLE, 2, 1, 2);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+    stage_runs(&all, 0, "f0@0 f1@1 i0@3 w0@4 i1@5 w1@6");
+    stage_runs(&all, 1, "f0@1 i0@2 f1@3 i1@4 w0@5 w1@6");
+    order = order_of(DL_ZBV, 2, 2, 3);
+    order.forward_s = order.weights_s = twos;
+    order.backward_s = fours;
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+    stage_runs(&all, 0,
+               "f0@0 f1@1 f2@2 F0@3 I0@4 W0@5 F1@6 I1@7 W1@8 i0@9 w0@10 F2@11 I2@12 W2@13 "
+               "i1@14 w1@15 i2@16 w2@17");
+    stage_runs(&all, 1,
+               "f0@1 F0@2 f1@3 F1@4 I0@5 W0@6 f2@7 i0@8 w0@9 F2@10 I1@11 W1@12 i1@13 I2@14 "
+               "i2@15 w1@16 W2@17 w2@18");
+    order = order_of(DL_DUALPIPE, 2, 2, 4);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+    stage_runs(&all, 0, "f0@0 F0@1 f1@2 I0@3 W0@4 F1@5 i0@6 w0@7 I1@8 W1@9 i1@10 w1@11");
+    stage_runs(&all, 1, "F0@0 f0@1 F1@2 i0@3 w0@4 f1@5 I0@6 W0@7 i1@8 w1@9 I1@10 W1@11");
     dl_arena_free(&arena);
 }
 
-/* ZB-H1, 2 stages, 2 micro-batches, F = B = W = 1: stage 1 runs F1 F2 B1 W1 B2 W2, stage 2 F1 B1 F2
- * B2 W1 W2: W1 waits until one more backward pass is through. 1F1B needs 3 more for its bubble: a
- * third of it is left, as the paper's table 2 has it. */
-static void zero_bubble_by_hand(void **state) {
+static void refused(void **state) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_pipeline_passes all;
-    const struct dl_pipeline_order order = {.schedule = DL_ZERO_BUBBLE,
-                                            .stages = 2,
-                                            .parts = 1,
-                                            .micro_batches = 2,
-                                            .forward_s = forward_s,
-                                            .backward_s = backward_s,
-                                            .weights_s = forward_s};
-    static const struct {
-        int stage, micro_batch;
-        enum dl_pass_kind kind;
-        double start_s;
-    } wanted[] = {
-        {0, 0, DL_PASS_FORWARD, 0},  {0, 1, DL_PASS_FORWARD, 1},  {0, 0, DL_PASS_BACKWARD, 3},
-        {0, 0, DL_PASS_WEIGHTS, 4},  {0, 1, DL_PASS_BACKWARD, 5}, {0, 1, DL_PASS_WEIGHTS, 6},
-        {1, 0, DL_PASS_FORWARD, 1},  {1, 0, DL_PASS_BACKWARD, 2}, {1, 1, DL_PASS_FORWARD, 3},
-        {1, 1, DL_PASS_BACKWARD, 4}, {1, 0, DL_PASS_WEIGHTS, 5},  {1, 1, DL_PASS_WEIGHTS, 6}};
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
-    assert_int_equal(all.count, 12);
-    for (int i = 0; i < all.count; i++) {
-        assert_int_equal(all.list[i].stage, wanted[i].stage);
-        assert_int_equal(all.list[i].micro_batch, wanted[i].micro_batch);
-        assert_int_equal(all.list[i].kind, wanted[i].kind);
-        check_close(all.list[i].start_s, wanted[i].start_s, 1e-12);
-    }
-    dl_arena_free(&arena);
-}
-
-static void groups_of_stages(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
-    struct dl_pipeline_passes all;
-    const struct dl_pipeline_order order = {.schedule = DL_INTERLEAVED,
-                                            .stages = 4,
-                                            .parts = 2,
-                                            .micro_batches = 6,
-                                            .forward_s = forward_s,
-                                            .backward_s = backward_s};
+    const struct dl_pipeline_order order = order_of(DL_INTERLEAVED, 4, 2, 6); /* groups of 4 */
     assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_ERR_USAGE);
     dl_arena_free(&arena);
+    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 8, &err), DL_OK);
+    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 3, 8, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 9, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 6, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_schedule_check(DL_ZBV, 2, 4, 1, &err), DL_OK);
+    assert_int_equal(dl_schedule_check(DL_ZBV, 3, 4, 8, &err), DL_ERR_USAGE);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_forms),
-        cmocka_unit_test(an_order_by_hand),
-        cmocka_unit_test(zero_bubble_by_hand),
-        cmocka_unit_test(groups_of_stages),
+        cmocka_unit_test(held_is_counted),
+        cmocka_unit_test(orders_by_hand),
+        cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,8 +27,9 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
                           const struct dl_framework *framework, const struct dl_plan *plan,
                           struct dl_err *err) {
     (void)system, (void)framework;
-    const double parts = (double)plan->pp * dl_pipe_virtual_stages(plan),
-                 samples = plan->batch_per_device_samples * (double)plan->pp;
+    struct dl_pipe pipe;
+    dl_pipe_place(&pipe, plan);
+    const double parts = pipe.parts, samples = plan->batch_per_device_samples * (double)plan->pp;
     if (plan->assume == DL_ASSUME_PARADL) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--assume paradl: for strategies data, filter, channel and their products");
@@ -40,7 +41,7 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
                        "--pp %lld: %s has %d layers for %.0f parts of the pipeline; nearest is "
                        "--pp %d (scaling limit)",
                        (long long)plan->pp, workload->name, workload->layer_count, parts,
-                       (int)(workload->layer_count / dl_pipe_virtual_stages(plan)));
+                       (int)(workload->layer_count * (double)plan->pp / parts));
     }
     if (plan->micro_batch_samples > samples) {
         return dl_fail(
@@ -61,7 +62,8 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
                        dl_schedule_names[plan->schedule], count, (long long)plan->pp,
                        samples / (ceil(count / (double)plan->pp) * (double)plan->pp));
     }
-    return DL_OK;
+    return dl_schedule_check(plan->schedule, (double)plan->virtual_stages, (double)plan->pp,
+                             round(count), err);
 }
 
 static void balance(struct pipe *pipe) {
@@ -87,11 +89,13 @@ static void slowest_cost(const struct pipe *pipe, struct dl_cost *out) {
     const struct dl_pipe *p = &pipe->p;
     const int layers = p->request->workload->layer_count;
     out->layers = dl_arena_alloc(p->request->arena, (size_t)layers, sizeof *out->layers);
-    for (int k = p->slowest; k < p->parts; k += p->stages) {
+    const double times = p->micro_batches / dl_placing_chains(p->placing);
+    for (int n = 0; n < dl_pipe_stage_parts(p); n++) {
+        const int k = dl_pipe_part(p, p->slowest, n);
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
             out->layers[i] = pipe->cost.layers[i];
-            dl_cost_scale(&out->layers[i].forward, p->micro_batches);
-            dl_cost_scale(&out->layers[i].backward, p->micro_batches);
+            dl_cost_scale(&out->layers[i].forward, times);
+            dl_cost_scale(&out->layers[i].backward, times);
         }
     }
     out->accumulation = (struct dl_pass_cost){0}; /* F-PARADL counts none */
@@ -127,10 +131,11 @@ static double alone_s(const struct pipe *pipe) {
 /* What one pass of a stage computes, of equal parts. */
 static struct dl_pass_work work_of(const struct pipe *pipe, int stage) {
     const struct dl_pipe *p = &pipe->p;
-    const double parts = dl_pipe_virtual_stages(&p->plan);
+    const double parts = dl_pipe_stage_parts(p);
     const bool splits = dl_schedules[p->plan.schedule]->splits_backward;
     struct dl_pass_work out = {.flop = {0}};
-    for (int k = stage; k < p->parts; k += p->stages) {
+    for (int n = 0; n < dl_pipe_stage_parts(p); n++) {
+        const int k = dl_pipe_part(p, stage, n);
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
             const struct dl_layer_cost *layer = &pipe->cost.layers[i];
             const double weights = splits && layer->backward.time_s > 0
@@ -153,7 +158,7 @@ static void add_end(const struct dl_pipe *p, const struct dl_pipeline_passes *pa
                     struct dl_task_list *out) {
     /* the last messages, where there are replicas */
     const struct dl_message *sums =
-        p->messages + (p->plan.dp > 1 ? p->message_count - p->stages : 0);
+        p->messages + (dl_pipe_replicas(p) > 1 ? p->message_count - p->stages : 0);
     const double *sum_s = p->sum_s;
     double end_s = 0, most = 0;
     for (int s = 0; s < p->stages; s++) {
@@ -284,10 +289,8 @@ static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, s
 static enum dl_code predict(const struct dl_predict_request *request, struct dl_prediction *out,
                             struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
-    struct pipe pipe = {.p = {.request = request,
-                              .plan = *plan,
-                              .stages = (int)plan->pp,
-                              .parts = (int)((double)plan->pp * dl_pipe_virtual_stages(plan))}};
+    struct pipe pipe = {.p = {.request = request, .plan = *plan}};
+    dl_pipe_place(&pipe.p, plan);
     pipe.p.plan.micro_batch_samples = micro_batch(plan);
     pipe.p.micro_batches =
         round(plan->batch_per_device_samples * (double)plan->pp / pipe.p.plan.micro_batch_samples);

@@ -21,6 +21,7 @@
 
 #include "model/network/collective.h"
 #include "model/engine/compose.h"
+#include "model/plan/pipeline_schedule.h"
 
 enum dl_transformer_part {
     DL_TRANSFORMER_BEFORE,
@@ -136,6 +137,7 @@ struct dl_transformer_split {
     int64_t tp, sp, ep, pp, dp, nodes, devices_per_node;
     int64_t ep_within_tp_cp; /* as in a plan */
     enum dl_mapping mapping;
+    enum dl_placing placing; /* of the parts of a pipeline */
     bool sequence_parallel;
     int64_t shard_group; /* data ranks that share states out; 0: all */
 };
@@ -177,6 +179,27 @@ int dl_transformer_softmax_kernels(const struct dl_framework *framework,
 /* Body layers of a stage (0: the first). F-TRANSFORMER-STAGES */
 double dl_transformer_stage_layers(const struct dl_transformer *tf,
                                    const struct dl_transformer_mapping *mapping, int64_t stage);
+/* Stages that a plan's numbers distinguish. */
+enum dl_transformer_stage_kind {
+    DL_TRANSFORMER_FIRST,
+    DL_TRANSFORMER_LAST,
+    DL_TRANSFORMER_BETWEEN,
+    DL_TRANSFORMER_STAGE_KINDS
+};
+enum dl_transformer_stage_kind dl_transformer_kind_of(const struct dl_transformer_mapping *mapping,
+                                                      int64_t stage);
+/* How often such a stage runs each part of the network for a micro-batch, the fullest of those
+ * between; of several chains the mean. F-TRANSFORMER-STAGES */
+void dl_transformer_kind_times(const struct dl_transformer_mapping *mapping,
+                               enum dl_transformer_stage_kind kind,
+                               double times[DL_TRANSFORMER_PARTS]);
+/* The same of one stage. */
+void dl_transformer_stage_times(const struct dl_transformer *tf,
+                                const struct dl_transformer_mapping *mapping, int64_t stage,
+                                double times[DL_TRANSFORMER_PARTS]);
+/* Whether the layers, or the listed ones, can be cut for the schedule of that many stages. */
+bool dl_transformer_takes_schedule(const struct dl_transformer *tf, int64_t pp,
+                                   enum dl_schedule schedule, int64_t virtual_stages);
 /* Sets the layers of the stages in the mapping. */
 void dl_transformer_place_layers(const struct dl_transformer *tf, double pp,
                                  struct dl_transformer_mapping *out);
@@ -189,6 +212,9 @@ struct dl_transformer_group {
  * do not divide: the fullest has one more than others, and those at the ends, which have embedding
  * and head, are short before those between them. */
 double dl_transformer_end_layers(double layers, double stages, int last);
+
+/* Copies of the network's parameters in a pipeline. */
+int dl_transformer_chains(const struct dl_transformer_split *split);
 
 /* Ranks that share out the experts, each whole where they are folded; and those that hold the same.
  * F-TRANSFORMER-FOLD */
@@ -293,13 +319,13 @@ struct dl_expert_mapping {
 /* What does not depend on the micro-batch. `shard`: 0, or the ZeRO stage. */
 struct dl_transformer_mapping {
     struct dl_transformer_split split;
-    int shard;              /* ZeRO stage whose states it holds */
-    int asked_shard;        /* stage of the plan: in a pipeline FSDP holds the states of stage 1 */
-    double replicas;        /* data ranks: dp x ep x sp */
-    double parameters[2];   /* of a rank of the first and of the last stage */
-    double stage_layers;    /* body layers of the fullest stage */
+    int shard;       /* ZeRO stage whose states it holds */
+    int asked_shard; /* stage of the plan: in a pipeline FSDP holds the states of stage 1 */
+    double replicas; /* data ranks: dp x ep x sp */
+    double parameters[DL_TRANSFORMER_STAGE_KINDS]; /* of a rank */
+    double stage_layers;    /* body layers of the fullest stage, for a micro-batch */
     double most_parameters; /* of a rank of the fullest stage */
-    double end_layers[2];   /* of the first and of the last stage */
+    double end_layers[2];   /* of the first and of the last stage, for a micro-batch */
     double all_layers;      /* of all stages together */
     double unit_elements[DL_TRANSFORMER_PARTS]; /* parameters of a rank; body: of one layer */
     /* gradients of the fullest stage: all-reduce or reduce-scatter */
@@ -327,7 +353,7 @@ struct dl_transformer_mapping {
     double accumulate_s; /* adding one body layer's gradients to those of earlier micro-batches */
     struct dl_input_time input;
     /* weights, gradients, optimizer, workspace, buffers, context; no activations */
-    struct dl_memory states[3]; /* of the first and the last stage, and of one between */
+    struct dl_memory states[DL_TRANSFORMER_STAGE_KINDS];
     bool extrapolated;
 };
 enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
@@ -357,9 +383,10 @@ bool dl_transformer_fits_host(const struct dl_transformer *tf,
 /* A rank's share of these elements. */
 double dl_transformer_rank_elements(const struct dl_transformer_elements *all,
                                     const struct dl_transformer_split *split);
-/* F-LORA: frozen parameters of a rank of the first (0), the last (1) or a stage between (2). */
+/* F-LORA: frozen parameters of a rank. */
 double dl_transformer_frozen_elements(const struct dl_transformer *tf,
-                                      const struct dl_transformer_mapping *mapping, int stage);
+                                      const struct dl_transformer_mapping *mapping,
+                                      enum dl_transformer_stage_kind kind);
 
 struct dl_transformer_result {
     struct dl_evidence evidence;
@@ -370,9 +397,7 @@ struct dl_transformer_result {
     double slowdown_s; /* of kernels while a collective runs */
     struct dl_memory memory;
     bool fits;
-    /* whether the slowest stage has the embedding, the head; its body layers */
-    bool before, after;
-    double layers;
+    double part_count[DL_TRANSFORMER_PARTS]; /* of the slowest stage, for a micro-batch */
 };
 /* F-TRANSFORMER-ITERATION, F-TRANSFORMER-BUBBLE, F-TRANSFORMER-SHARD, F-TRANSFORMER-MEMORY. */
 void dl_transformer_evaluate(const struct dl_transformer *tf,

@@ -92,11 +92,9 @@ static void list_tasks(const struct dl_transformer_parts *t, struct dl_predictio
 /* What one pass of a part of a stage computes; all but the first and the last stage are alike. */
 static struct dl_pass_work work_of_pass(const struct dl_transformer_parts *t, int stage,
                                         double parts) {
-    const int last = (int)t->mapping.split.pp - 1, r = (int)t->choice.recompute;
-    const double layers = dl_transformer_stage_layers(t->tf, &t->mapping, stage),
-                 times[DL_TRANSFORMER_PARTS] = {[DL_TRANSFORMER_BEFORE] = stage == 0,
-                                                [DL_TRANSFORMER_BODY] = layers,
-                                                [DL_TRANSFORMER_AFTER] = stage == last};
+    const int r = (int)t->choice.recompute;
+    double times[DL_TRANSFORMER_PARTS];
+    dl_transformer_stage_times(t->tf, &t->mapping, stage, times);
     struct dl_pass_work out = {.flop = {0}};
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const struct dl_transformer_pass *backward = &t->micro_batch.backward[p][r];
@@ -152,8 +150,11 @@ static void add_end(const struct dl_transformer_parts *t, const struct dl_transf
 static struct dl_pass_memory memory_of_pass(const struct dl_transformer_parts *t,
                                             const struct dl_memory *m, int stage, double parts) {
     const int r = (int)t->choice.recompute;
-    const bool last = stage == (int)t->mapping.split.pp - 1;
-    const double head = last ? t->micro_batch.kept_bytes[DL_TRANSFORMER_AFTER][r] : 0,
+    double times[DL_TRANSFORMER_PARTS];
+    dl_transformer_stage_times(t->tf, &t->mapping, stage, times);
+    const double head = times[DL_TRANSFORMER_AFTER] > 0
+                            ? t->micro_batch.kept_bytes[DL_TRANSFORMER_AFTER][r]
+                            : 0,
                  again = dl_transformer_recomputed_bytes(&t->micro_batch, t->choice.recompute),
                  flight = dl_transformer_stage_in_flight(&t->mapping, &t->choice, stage);
     const bool all_first = dl_schedules[t->choice.schedule]->all_forward_first && t->plan->pp > 1;
@@ -183,8 +184,9 @@ static void follow_stages(const struct dl_transformer_parts *t, struct dl_predic
     struct dl_pass_memory *each = dl_arena_alloc(t->arena, stages, sizeof *each);
     struct dl_pass_work *work = dl_arena_alloc(t->arena, stages, sizeof *work);
     for (int s = 0; s < passes.stages; s++) {
-        each[s] = memory_of_pass(t, &p->stages[s], s, order.parts);
-        work[s] = work_of_pass(t, s, order.parts);
+        const double parts = (double)order.parts / dl_transformer_chains(&t->mapping.split);
+        each[s] = memory_of_pass(t, &p->stages[s], s, parts);
+        work[s] = work_of_pass(t, s, parts);
     }
     dl_memory_course_of_stages(&passes, each, p->stages, t->arena, &p->course);
     if (passes.stages == 1) return;

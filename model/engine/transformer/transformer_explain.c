@@ -35,9 +35,7 @@ static const char *const part_names[] = {"embedding", "layer", "head"};
 /* How often the stage runs the part; stages that are cut evenly have a share of all. */
 static double times_of(const struct dl_transformer_parts *t, int part) {
     const double m = t->choice.micro_batches;
-    if (part == DL_TRANSFORMER_BODY) return m * t->result.layers;
-    if (dl_transformer_cuts_evenly(&t->mapping)) return m / (double)t->mapping.split.pp;
-    return (part == DL_TRANSFORMER_BEFORE ? t->result.before : t->result.after) ? m : 0;
+    return m * t->result.part_count[part];
 }
 
 static void put_pass(struct sink *s, int part, bool forward) {
@@ -69,10 +67,10 @@ static void put_pass(struct sink *s, int part, bool forward) {
 static void put_copies(struct sink *s, bool forward) {
     const struct dl_transformer_parts *t = s->t;
     const struct dl_transformer_mapping *mapping = &t->mapping;
-    const double m = t->choice.micro_batches, times = m * t->result.layers;
+    const double m = t->choice.micro_batches, layers = t->result.part_count[DL_TRANSFORMER_BODY],
+                 times = m * layers;
     const char *group = forward ? "forward" : "backward", *device = t->tf->system->device->name,
-               *each =
-                   dl_arena_printf(t->arena, "%g layers x %g micro-batches", t->result.layers, m);
+               *each = dl_arena_printf(t->arena, "%g layers x %g micro-batches", layers, m);
     put(s, "copies of gathered parameters", group, "F-TRANSFORMER-SHARD", each, device,
         times * mapping->copy_out_s, NAN, "compute");
     if (forward) return;
@@ -129,8 +127,11 @@ static void put_communication(struct sink *s) {
         put_collective(s, "expert all-to-all", &micro_batch->route, micro_batch->route_bytes,
                        routings, "F-TRANSFORMER-EXPERT");
     }
-    put_collective(s, "between stages", &t->boundary, micro_batch->boundary_bytes,
-                   2 * (m * (double)t->choice.virtual_stages + pp - 2), "F-TRANSFORMER-BOUNDARY");
+    put_collective(
+        s, "between stages", &t->boundary, micro_batch->boundary_bytes,
+        2 * (m * (double)t->choice.virtual_stages / dl_transformer_chains(&mapping->split) + pp -
+             2),
+        "F-TRANSFORMER-BOUNDARY");
     put_collective(s, mapping->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce",
                    &reduce, mapping->gradient_bytes - mapping->experts.gradient_bytes, each,
                    "F-TRANSFORMER-DATA");

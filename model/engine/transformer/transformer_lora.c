@@ -57,16 +57,13 @@ void dl_transformer_freeze(struct dl_transformer *tf) {
 }
 
 double dl_transformer_frozen_elements(const struct dl_transformer *tf,
-                                      const struct dl_transformer_mapping *out, int stage) {
-    const struct dl_transformer_split *s = &out->split;
-    const bool one = s->pp <= 1;
-    const double layers = one ? tf->stack : stage < 2 ? out->end_layers[stage] : out->stage_layers;
-    double sum = layers * dl_transformer_rank_elements(&tf->frozen[DL_TRANSFORMER_BODY], s);
-    if (one || stage == 0)
-        sum += dl_transformer_rank_elements(&tf->frozen[DL_TRANSFORMER_BEFORE], s);
-    if (one || stage == 1)
-        sum += dl_transformer_rank_elements(&tf->frozen[DL_TRANSFORMER_AFTER], s);
-    return sum;
+                                      const struct dl_transformer_mapping *out,
+                                      enum dl_transformer_stage_kind kind) {
+    double times[DL_TRANSFORMER_PARTS], sum = 0;
+    dl_transformer_kind_times(out, kind, times);
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
+        sum += times[p] * dl_transformer_rank_elements(&tf->frozen[p], &out->split);
+    return sum * dl_transformer_chains(&out->split);
 }
 
 void dl_transformer_add_adapter(const struct dl_micro_batch_builder *m,

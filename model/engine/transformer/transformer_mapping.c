@@ -29,12 +29,16 @@
 #include "model/engine/transformer/micro_batch_builder.h"
 #include "model/engine/transformer/transformer_internal.h"
 
+int dl_transformer_chains(const struct dl_transformer_split *s) {
+    return dl_placing_chains(s->placing);
+}
+
 int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
     return s->ep * (s->ep_within_tp_cp > 0 ? s->ep_within_tp_cp : 1);
 }
 
 int64_t dl_transformer_expert_replicas(const struct dl_transformer_split *s) {
-    return s->dp * s->sp * (s->ep_within_tp_cp > 0 ? s->tp : 1) /
+    return dl_transformer_chains(s) * s->dp * s->sp * (s->ep_within_tp_cp > 0 ? s->tp : 1) /
            (s->ep_within_tp_cp > 0 ? s->ep_within_tp_cp : 1);
 }
 
@@ -46,7 +50,7 @@ static double expert_parts(const struct dl_transformer_split *s) {
 struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *s,
                                                     unsigned axis) {
     const bool pipeline_inside = s->mapping == DL_MAP_PIPELINE_INSIDE;
-    const int64_t inner = s->tp * s->sp, data = s->ep * s->dp;
+    const int64_t inner = s->tp * s->sp, data = s->ep * s->dp, chains = dl_transformer_chains(s);
     switch (axis) {
     case DL_AXIS_TP: return (struct dl_transformer_group){s->tp, 1};
     case DL_AXIS_SP: return (struct dl_transformer_group){s->sp, s->tp};
@@ -57,19 +61,21 @@ struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_
     case DL_AXIS_PP:
         return (struct dl_transformer_group){s->pp, inner * (pipeline_inside ? 1 : data)};
     default: /* all that hold a parameter; sequence ranks alone are neighbours in either mapping */
-        return (struct dl_transformer_group){data * s->sp,
-                                             s->tp * (pipeline_inside && data > 1 ? s->pp : 1)};
+        return (struct dl_transformer_group){
+            chains * data * s->sp, s->tp * (pipeline_inside && data > 1 ? s->pp / chains : 1)};
     }
 }
 
 /* Ranks that hold the same experts; with sequence ranks too their stride is that of the data ranks.
  */
 static struct dl_transformer_group expert_group(const struct dl_transformer_split *s) {
-    const int64_t stages = s->mapping == DL_MAP_PIPELINE_INSIDE && s->dp > 1 ? s->pp : 1;
+    const int64_t chains = dl_transformer_chains(s), copies = chains * s->dp,
+                  stages = s->mapping == DL_MAP_PIPELINE_INSIDE && s->dp > 1 ? s->pp / chains : 1;
     if (s->ep_within_tp_cp > 0)
         return (struct dl_transformer_group){dl_transformer_expert_replicas(s),
                                              dl_transformer_expert_ranks(s)};
-    return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
+    return (struct dl_transformer_group){copies * s->sp,
+                                         copies > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
 enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
@@ -120,27 +126,31 @@ static double part_elements(const struct dl_transformer *tf, const struct dl_tra
     return dl_transformer_rank_elements(&trained, s);
 }
 
+/* Whether the head has a copy of the embedding that is on another device. */
+static bool copies_tied(const struct dl_transformer *tf, const struct dl_transformer_split *s) {
+    return s->pp > 1 && s->placing == DL_PLACED_IN_TURN && tf->tied_elements > 0;
+}
+
 static void count_parameters(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
     const struct dl_transformer_split *s = &out->split;
-    const double body = part_elements(tf, s, DL_TRANSFORMER_BODY),
-                 before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
-    const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
+    const double chains = dl_transformer_chains(s);
     dl_transformer_place_layers(tf, (double)s->pp, out);
     for (int i = 0; i < DL_TRANSFORMER_PARTS; i++)
         out->unit_elements[i] = part_elements(tf, s, (enum dl_transformer_part)i);
     out->experts.replicas = (double)dl_transformer_expert_replicas(s);
     if (dl_transformer_expert_ranks(s) > 1)
         out->experts.parameters =
-            out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / expert_parts(s);
-    if (s->pp == 1) {
-        out->parameters[0] = out->parameters[1] = before + tf->stack * body + after;
-        out->most_parameters = out->parameters[0];
-        return;
+            chains * out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / expert_parts(s);
+    for (int kind = 0; kind < DL_TRANSFORMER_STAGE_KINDS; kind++) {
+        double times[DL_TRANSFORMER_PARTS];
+        dl_transformer_kind_times(out, (enum dl_transformer_stage_kind)kind, times);
+        for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
+            out->parameters[kind] += chains * times[p] * out->unit_elements[p];
+        if (kind == DL_TRANSFORMER_LAST && copies_tied(tf, s))
+            out->parameters[kind] += tf->tied_elements / (double)s->tp;
+        if (kind != DL_TRANSFORMER_BETWEEN || s->pp > 2)
+            out->most_parameters = fmax(out->most_parameters, out->parameters[kind]);
     }
-    out->parameters[0] = before + out->end_layers[0] * body;
-    out->parameters[1] = after + out->end_layers[1] * body + tf->tied_elements / (double)s->tp;
-    out->most_parameters = fmax(out->parameters[0], out->parameters[1]);
-    if (s->pp > 2) out->most_parameters = fmax(out->most_parameters, out->stage_layers * body);
 }
 
 /* Optimizer: a stream over what this rank updates, and one latency for each of its kernels.
@@ -180,19 +190,17 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
         out->shard >= 3 && framework->transformer.casts_gathered && master > 0 ? 0 : used;
     const double unit = part_elements(tf, &out->split, DL_TRANSFORMER_BODY) * used,
                  head = part_elements(tf, &out->split, DL_TRANSFORMER_AFTER) * used;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < DL_TRANSFORMER_STAGE_KINDS; i++) {
         struct dl_memory *m = &out->states[i];
-        const double p = i < 2 ? out->parameters[i]
-                               : out->stage_layers *
-                                     part_elements(tf, &out->split, DL_TRANSFORMER_BODY),
-                     mine = sharded_elements(out, p),
+        const double p = out->parameters[i], mine = sharded_elements(out, p),
                      width = dl_framework_gradient_width(framework, tf->precision).kept_bytes,
                      gradients = p * width;
         memset(m, 0, sizeof *m);
         m->weights_bytes =
             (out->shard >= 3 ? mine : p) * copy + (out->shard >= 1 ? mine : p) * master;
-        m->weights_bytes += dl_transformer_frozen_elements(tf, out, i) *
-                            fmin(used, dl_precision_operand_bytes(tf->precision));
+        m->weights_bytes +=
+            dl_transformer_frozen_elements(tf, out, (enum dl_transformer_stage_kind)i) *
+            fmin(used, dl_precision_operand_bytes(tf->precision));
         m->gradients_bytes = out->shard >= 2 ? mine * width : gradients;
         m->optimizer_bytes =
             (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
@@ -280,7 +288,8 @@ static enum dl_code time_expert_sync(const struct dl_transformer *tf,
                                      struct dl_err *err) {
     const struct dl_transformer_split *s = &out->split;
     const struct dl_transformer_group group = expert_group(s);
-    const double elements = out->experts.parameters / (out->shard >= 3 ? out->stage_layers : 1);
+    const double layers = dl_transformer_chains(s) * out->stage_layers,
+                 elements = out->experts.parameters / (out->shard >= 3 ? layers : 1);
     struct dl_collective_time reduce, gather = {0};
     if (!(elements > 0)) return DL_OK;
     DL_TRY(dl_transformer_collective(tf, s, group,
@@ -306,9 +315,9 @@ static enum dl_code time_expert_sync(const struct dl_transformer *tf,
 static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transformer_mapping *out,
                               struct dl_err *err) {
     const struct dl_transformer_split *s = &out->split;
-    const double width = gather_width(tf);
-    const double body =
-        part_elements(tf, s, DL_TRANSFORMER_BODY) - out->experts.parameters / out->stage_layers;
+    const double width = gather_width(tf), layers = dl_transformer_chains(s) * out->stage_layers,
+                 body =
+                     part_elements(tf, s, DL_TRANSFORMER_BODY) - out->experts.parameters / layers;
     double elements = out->most_parameters - out->experts.parameters;
     if (out->shard >= 3) {
         out->unit_gradient_bytes = body * gradient_width(tf);
@@ -316,7 +325,7 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
         DL_TRY(gather_parameters(tf, out, body * width, &out->unit_gather, err));
         DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce,
                              &out->unit_across, err));
-        elements -= out->stage_layers * body; /* the embedding and the head go by themselves */
+        elements -= layers * body; /* the embedding and the head go by themselves */
     }
     out->gradient_bytes = elements * gradient_width(tf);
     out->gather_bytes = elements * width;
@@ -329,7 +338,7 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
             DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
     }
     DL_TRY(time_expert_sync(tf, out, width, err));
-    if (s->pp > 1 && tf->tied_elements > 0) {
+    if (copies_tied(tf, s)) {
         const struct dl_transformer_group pipe = dl_transformer_group_of(s, DL_AXIS_PP),
                                           ends = {2, pipe.stride * (s->pp - 1)};
         DL_TRY(dl_transformer_collective(tf, s, ends, DL_COLL_ALL_REDUCE,
@@ -392,7 +401,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     if (shard == 3 && split->pp > 1 && tf->framework->transformer.no_reshard_with_pipeline)
         shard = 1;
     out->shard = shard;
-    out->replicas = (double)(split->dp * split->ep * split->sp);
+    out->replicas = (double)(dl_transformer_chains(split) * split->dp * split->ep * split->sp);
     out->shard_ranks = split->shard_group > 0 && shard > 0
                            ? fmin((double)split->shard_group, out->replicas)
                            : out->replicas;
@@ -405,9 +414,9 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     DL_TRY(time_sync(tf, out, err));
     out->buckets = dl_transformer_bucket_count(tf, out);
     const double fullest = out->most_parameters;
-    const double tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
-                           tf->tensor_count[DL_TRANSFORMER_AFTER] +
-                           out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
+    const double tensors =
+        tf->tensor_count[DL_TRANSFORMER_BEFORE] + tf->tensor_count[DL_TRANSFORMER_AFTER] +
+        dl_transformer_chains(split) * out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
     out->updated_elements = shard > 0 ? sharded_elements(out, fullest) : fullest;
     time_update(tf, out->updated_elements, tensors, out);
     struct dl_plan plan = tf->input;

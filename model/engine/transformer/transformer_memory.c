@@ -26,6 +26,14 @@ double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,
     return dl_transformer_stage_in_flight(mapping, choice, last ? mapping->split.pp - 1 : 0);
 }
 
+/* Micro-batches of which the first part of the network is held. */
+static double first_flight(const struct dl_transformer_mapping *mapping,
+                           const struct dl_transformer_choice *choice, double flight) {
+    const struct dl_schedule_row *row = dl_schedules[choice->schedule];
+    if (mapping->split.pp <= 1 || row->held_first == NULL) return flight;
+    return row->held_first((double)mapping->split.pp, choice->micro_batches);
+}
+
 static double total_of(const struct dl_memory *m) {
     return m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes +
            m->workspace_bytes + m->buffers_bytes + m->context_bytes;
@@ -52,27 +60,33 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
                                  const struct dl_transformer_choice *choice, int64_t stage,
                                  struct dl_memory *out) {
     const int r = (int)choice->recompute;
-    const bool one = mapping->split.pp == 1, first = stage == 0,
-               last = stage == mapping->split.pp - 1;
+    const struct dl_schedule_row *row = dl_schedules[choice->schedule];
+    const bool one = mapping->split.pp == 1;
     const double input = dl_known(tf->workload->input_bytes_per_sample)
                              ? micro_batch->micro_samples * tf->workload->input_bytes_per_sample
                              : 0;
     const double flight = dl_transformer_stage_in_flight(mapping, choice, stage);
-    const double layers = dl_transformer_stage_layers(tf, mapping, stage);
-    struct dl_memory m = mapping->states[first ? 0 : last ? 1 : 2];
-    m.activations_bytes = flight * layers * micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r];
-    if (first)
-        m.activations_bytes += flight * (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
+    const enum dl_transformer_stage_kind kind = dl_transformer_kind_of(mapping, stage);
+    double times[DL_TRANSFORMER_PARTS];
+    dl_transformer_stage_times(tf, mapping, stage, times);
+    struct dl_memory m = mapping->states[kind];
+    m.activations_bytes =
+        flight * times[DL_TRANSFORMER_BODY] * micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r];
+    if (times[DL_TRANSFORMER_BEFORE] > 0)
+        m.activations_bytes += first_flight(mapping, choice, flight) *
+                               (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
     /* GPipe goes back only when all micro-batches are through; the others at once where the loss
      * is. */
-    const bool holds_all = dl_schedules[choice->schedule]->all_forward_first && !one;
-    const double head = last ? micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r] : 0,
+    const bool holds_all = row->all_forward_first && !one;
+    const double head = times[DL_TRANSFORMER_AFTER] > 0
+                            ? micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r]
+                            : 0,
                  heads = (holds_all ? flight : 1) * head;
     m.activations_bytes +=
         fmax(heads, heads - head + dl_transformer_recomputed_bytes(micro_batch, choice->recompute));
     m.buffers_bytes += gathered_bytes(micro_batch) + 2 * micro_batch->offloaded_bytes[r];
-    if (dl_schedules[choice->schedule]->asynchronous &&
-        !last) /* weights of every micro-batch in flight */
+    if (row->asynchronous &&
+        kind != DL_TRANSFORMER_LAST) /* weights of every micro-batch in flight */
         m.weights_bytes +=
             mapping->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
     m.total_bytes = total_of(&m) / (1 - dl_fragmentation_frac(tf->framework));

@@ -36,18 +36,19 @@ static enum dl_code check_divides(const char *option, int64_t ranks, double whol
 }
 
 struct dl_transformer_split dl_transformer_split_of(const struct dl_plan *plan) {
-    return (struct dl_transformer_split){.tp = plan->tp,
-                                         .sp = plan->sp,
-                                         .ep = plan->ep,
-                                         .ep_within_tp_cp = plan->experts.ep_within_tp_cp,
-                                         .pp = plan->pp,
-                                         .dp = plan->dp,
-                                         .nodes = plan->nodes,
-                                         .devices_per_node = plan->devices_per_node,
-                                         .mapping = plan->mapping,
-                                         .sequence_parallel =
-                                             plan->sequence_parallel && plan->tp > 1,
-                                         .shard_group = plan->shard_group};
+    return (struct dl_transformer_split){
+        .tp = plan->tp,
+        .sp = plan->sp,
+        .ep = plan->ep,
+        .ep_within_tp_cp = plan->experts.ep_within_tp_cp,
+        .pp = plan->pp,
+        .dp = plan->dp,
+        .nodes = plan->nodes,
+        .devices_per_node = plan->devices_per_node,
+        .mapping = plan->mapping,
+        .placing = plan->pp > 1 ? dl_schedules[plan->schedule]->placing : DL_PLACED_IN_TURN,
+        .sequence_parallel = plan->sequence_parallel && plan->tp > 1,
+        .shard_group = plan->shard_group};
 }
 
 int dl_transformer_shard_of(const struct dl_plan *plan) {
@@ -78,7 +79,8 @@ static enum dl_code check_batch(const struct dl_plan *plan, struct dl_err *err) 
     const double whole = floor(choice.micro_batches + 0.5);
     if (whole >= 1 && fabs(choice.micro_batches - whole) < 1e-6) {
         if (!dl_schedules[choice.schedule]->in_groups || fmod(whole, (double)plan->pp) == 0)
-            return DL_OK;
+            return dl_schedule_check(choice.schedule, (double)plan->virtual_stages,
+                                     (double)plan->pp, whole, err);
         return dl_fail(err, DL_ERR_USAGE,
                        "--schedule %s: %.0f micro-batches of a data rank are no multiple "
                        "of %lld stages; "
@@ -146,21 +148,23 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
     dl_transformer_choice_of(plan, &choice, &micro);
     if (tf->listed_stages > 0) {
         DL_TRY(check_listed(tf, plan, err));
-        if (!dl_transformer_takes_stages(tf, plan->pp, choice.virtual_stages))
+        if (!dl_transformer_takes_schedule(tf, plan->pp, choice.schedule, choice.virtual_stages))
             return dl_fail(err, DL_ERR_USAGE,
                            "--stage-layers: the layers of each stage do not divide into %lld "
                            "virtual stages",
                            (long long)choice.virtual_stages);
         return DL_OK;
     }
+    const int64_t parts =
+        choice.virtual_stages / dl_placing_chains(dl_schedules[choice.schedule]->placing);
     if (dl_schedules[choice.schedule]->most_parts > 1) {
         if (plan->pp < 2)
             return dl_fail(err, DL_ERR_USAGE, "--schedule %s needs a pipeline: --pp 2 or more",
                            dl_schedule_names[choice.schedule]);
         const double layers = ceil(tf->stack / (double)plan->pp);
         const bool uneven = tf->framework->transformer.uneven_parts;
-        if (uneven && (double)choice.virtual_stages <= layers) return DL_OK;
-        DL_TRY(check_divides("virtual-stages", choice.virtual_stages, layers, "layers of a stage",
+        if (uneven && (double)parts <= layers) return DL_OK;
+        DL_TRY(check_divides("virtual-stages", parts, layers, "layers of a stage",
                              tf->workload->name, err));
     } else if (plan->virtual_stages > 1) {
         return dl_fail(err, DL_ERR_USAGE, "--virtual-stages: goes with --schedule interleaved");

@@ -40,14 +40,14 @@ struct program {
 double dl_transformer_pass_s(const struct dl_transformer_stage *stage, enum dl_direction way) {
     double sum_s = 0;
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
-        sum_s += (p == DL_TRANSFORMER_BODY ? stage->layers : 1) * stage->seconds[p][way];
+        sum_s += stage->part_count[p] * stage->seconds[p][way];
     return sum_s;
 }
 
 double dl_transformer_weights_s(const struct dl_transformer_stage *stage) {
     double sum_s = 0;
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
-        sum_s += (p == DL_TRANSFORMER_BODY ? stage->layers : 1) * stage->weights_s[p];
+        sum_s += stage->part_count[p] * stage->weights_s[p];
     return sum_s;
 }
 
@@ -156,13 +156,13 @@ static struct unit unit_at(const struct program *p, enum dl_direction way, int i
                                                : index == last ? DL_TRANSFORMER_AFTER
                                                                : DL_TRANSFORMER_BODY;
     const bool fills = part == DL_TRANSFORMER_BODY && index % 2 == 0;
-    const double times = part == DL_TRANSFORMER_BODY ? stage->layers / p->parts : 1;
+    const double times = stage->part_count[part] / (part == DL_TRANSFORMER_BODY ? p->parts : 1);
     struct unit out = {.seconds = times * stage->seconds[part][way],
                        .use = in->uses != NULL ? &in->uses->of[part][way] : NULL};
     if (fills)
         out.seconds =
             ((double)in->mapping->split.pp - 1) * dl_transformer_pass_s(stage, way) / p->parts;
-    else if (stage->has[part])
+    else
         out.elements = times * in->mapping->unit_elements[part];
     return out;
 }
@@ -248,35 +248,38 @@ static void gather_layers(struct program *p) {
     const struct dl_transformer_stage *stage = p->in->stage;
     const struct dl_instant begin = now(p), root = send(p, ROOT_GATHER, begin, 1);
     if (p->fluid) {
-        send(p, UNIT_GATHER, begin, stage->layers);
+        send(p, UNIT_GATHER, begin, stage->part_count[DL_TRANSFORMER_BODY]);
         compute_units(p, DL_FORWARDS);
         join(p);
         return;
     }
     wait_for(p, root);
-    struct dl_instant from = start_of(p, compute(p, DL_TRANSFORMER_BEFORE, DL_FORWARDS, 1));
-    for (double left = stage->layers; left > 0; left--) {
+    struct dl_instant from = start_of(p, compute(p, DL_TRANSFORMER_BEFORE, DL_FORWARDS,
+                                                 stage->part_count[DL_TRANSFORMER_BEFORE]));
+    for (double left = stage->part_count[DL_TRANSFORMER_BODY]; left > 0; left--) {
         const double times = fmin(left, 1);
         wait_for(p, send(p, UNIT_GATHER, from, times));
         from = start_of(p, compute(p, DL_TRANSFORMER_BODY, DL_FORWARDS, times));
     }
-    compute(p, DL_TRANSFORMER_AFTER, DL_FORWARDS, 1);
+    compute(p, DL_TRANSFORMER_AFTER, DL_FORWARDS, stage->part_count[DL_TRANSFORMER_AFTER]);
 }
 
 static void reduce_layers(struct program *p) {
     const struct dl_transformer_stage *stage = p->in->stage;
+    const double layers = stage->part_count[DL_TRANSFORMER_BODY];
     const struct dl_instant begin = now(p);
     if (p->fluid) {
-        send(p, UNIT_GATHER, begin, fmax(0, stage->layers - 1));
-        send(p, UNIT_REDUCE, begin, stage->layers);
-        send(p, UNIT_ACROSS, begin, stage->layers);
+        send(p, UNIT_GATHER, begin, fmax(0, layers - 1));
+        send(p, UNIT_REDUCE, begin, layers);
+        send(p, UNIT_ACROSS, begin, layers);
         send(p, ROOT_REDUCE, begin, 1);
         compute_units(p, DL_BACKWARDS);
         join(p);
         return;
     }
-    struct dl_instant gathered = compute(p, DL_TRANSFORMER_AFTER, DL_BACKWARDS, 1);
-    for (double left = stage->layers; left > 0; left--) {
+    struct dl_instant gathered =
+        compute(p, DL_TRANSFORMER_AFTER, DL_BACKWARDS, stage->part_count[DL_TRANSFORMER_AFTER]);
+    for (double left = layers; left > 0; left--) {
         const double times = fmin(left, 1);
         wait_for(p, gathered);
         const struct dl_instant end = compute(p, DL_TRANSFORMER_BODY, DL_BACKWARDS, times);
@@ -284,7 +287,7 @@ static void reduce_layers(struct program *p) {
         send(p, UNIT_REDUCE, end, times);
         if (p->messages[UNIT_ACROSS].duration_s > 0) send(p, UNIT_ACROSS, end, times);
     }
-    compute(p, DL_TRANSFORMER_BEFORE, DL_BACKWARDS, 1);
+    compute(p, DL_TRANSFORMER_BEFORE, DL_BACKWARDS, stage->part_count[DL_TRANSFORMER_BEFORE]);
     send(p, ROOT_REDUCE, now(p), 1);
     join(p);
 }
@@ -335,8 +338,7 @@ static void add_rest(const struct dl_transformer_program *in, enum dl_direction 
     out->seconds += times * dl_transformer_pass_s(in->stage, way);
     for (int p = 0; p < DL_TRANSFORMER_PARTS && in->uses != NULL; p++)
         dl_resource_share(&in->uses->of[p][way],
-                          times * (p == DL_TRANSFORMER_BODY ? in->stage->layers : 1) *
-                              in->stage->seconds[p][way],
+                          times * in->stage->part_count[p] * in->stage->seconds[p][way],
                           DL_ON_ARITHMETIC, &out->use);
 }
 
@@ -479,7 +481,7 @@ void dl_transformer_run_iteration(const struct dl_transformer_program *in,
     struct rest rest = {0};
     struct program p;
     *out = (struct dl_transformer_run){0};
-    begin(&p, in, dl_schedule_parts(choice->schedule, (double)choice->virtual_stages));
+    begin(&p, in, dl_schedules[choice->schedule]->in_groups ? (double)choice->virtual_stages : 1);
     if (synchronizes_each(in->mapping))
         run_synchronizing(&p, &rest, out);
     else

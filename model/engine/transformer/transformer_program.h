@@ -10,9 +10,8 @@
 enum dl_direction { DL_FORWARDS, DL_BACKWARDS, DL_DIRECTIONS };
 
 struct dl_transformer_stage { /* one micro-batch on it */
-    bool has[DL_TRANSFORMER_PARTS];
-    double layers;
-    /* body: of one layer */
+    /* how often it runs each part, the body's layer by layer; of several chains the mean */
+    double part_count[DL_TRANSFORMER_PARTS];
     double seconds[DL_TRANSFORMER_PARTS][DL_DIRECTIONS];
     double weights_s[DL_TRANSFORMER_PARTS]; /* of backward: gradients of weights */
     /* of a pass: the wait for collectives of data parallelism (stages 2 and 3) */

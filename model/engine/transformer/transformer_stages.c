@@ -29,14 +29,13 @@ static void time_kinds(const struct dl_transformer_mapping *mapping,
                        const struct dl_transformer_micro_batch *micro_batch,
                        const struct dl_transformer_choice *choice,
                        struct dl_transformer_stage kinds[3]) {
-    const bool one = mapping->split.pp <= 1;
+    static const enum dl_transformer_stage_kind order[] = {
+        DL_TRANSFORMER_FIRST, DL_TRANSFORMER_BETWEEN, DL_TRANSFORMER_LAST};
     for (int i = 0; i < 3; i++) {
         struct dl_transformer_stage *k = &kinds[i];
-        *k = (struct dl_transformer_stage){.has = {i == 0, true, i == 2 || one},
-                                           .layers = one || i == 1 ? mapping->stage_layers
-                                                                   : mapping->end_layers[i == 2]};
+        *k = (struct dl_transformer_stage){.part_count = {0}};
+        dl_transformer_kind_times(mapping, order[i], k->part_count);
         for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
-            if (!k->has[p]) continue;
             k->seconds[p][DL_FORWARDS] = micro_batch->forward[p].step_s;
             k->seconds[p][DL_BACKWARDS] = micro_batch->backward[p][choice->recompute].step_s;
             k->weights_s[p] = micro_batch->backward[p][choice->recompute].weights_s;
@@ -96,9 +95,9 @@ static void even_stages(const struct dl_transformer_mapping *mapping,
                         struct dl_transformer_stage kinds[3]) {
     const double pp = (double)mapping->split.pp, /* stages like the second one */
         between = (mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1]) /
-                  kinds[1].layers;
-    struct dl_transformer_stage mean = {.has = {[DL_TRANSFORMER_BODY] = true},
-                                        .layers = mapping->all_layers / pp};
+                  kinds[1].part_count[DL_TRANSFORMER_BODY];
+    struct dl_transformer_stage mean = {
+        .part_count = {[DL_TRANSFORMER_BODY] = mapping->all_layers / pp}};
     for (int way = 0; way < DL_DIRECTIONS; way++) {
         const enum dl_direction w = (enum dl_direction)way;
         const double all_s = dl_transformer_pass_s(&kinds[0], w) +
@@ -120,15 +119,16 @@ static struct dl_transformer_stage stage_at(const struct dl_transformer *tf,
     const int last = (int)mapping->split.pp - 1;
     if (index == 0 || index == last) return kinds[index == 0 ? 0 : 2];
     struct dl_transformer_stage out = kinds[1];
+    double *own = &out.part_count[DL_TRANSFORMER_BODY];
     if (tf->listed_stages > 0 && !dl_transformer_cuts_evenly(mapping)) {
-        out.layers = tf->listed_layers[index];
+        *own = dl_transformer_stage_layers(tf, mapping, index);
         return out;
     }
     const double count = last - 1,
                  layers = mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1],
-                 shorter = count * out.layers - layers;
+                 shorter = count * *own - layers;
     if (index - 1 < count - shorter || dl_transformer_cuts_evenly(mapping)) return out;
-    out.layers -= 1;
+    *own -= 1;
     return out;
 }
 
@@ -158,7 +158,7 @@ static void bound_pace(const struct dl_transformer_mapping *mapping,
 
 /* Whether a stage waits for each message. */
 static bool blocks(const struct dl_transformer *tf, const struct dl_transformer_choice *choice) {
-    return choice->schedule != DL_INTERLEAVED || !tf->framework->transformer.p2p_overlap ||
+    return !dl_schedules[choice->schedule]->p2p_behind || !tf->framework->transformer.p2p_overlap ||
            tf->input.blocking_launches;
 }
 
@@ -181,11 +181,13 @@ static struct dl_pipeline_order order_of(const struct stages *all, double *forwa
     const struct dl_transformer_program *in = &all->program;
     const int stages = (int)in->mapping->split.pp;
     double *backward_s = forward_s + stages, *weights_s = backward_s + stages;
-    struct dl_transformer_stage shorter = {.layers = -1};
+    struct dl_transformer_stage shorter = {.part_count = {[DL_TRANSFORMER_BODY] = -1}};
     for (int i = 0; i < stages; i++) {
         struct dl_transformer_stage stage = stage_at(in->tf, in->mapping, all->kinds, i);
-        if (i > 0 && i < stages - 1 && stage.layers < all->kinds[1].layers) {
-            if (stage.layers != shorter.layers) shorter = with_exposed(all, stage);
+        const double layers = stage.part_count[DL_TRANSFORMER_BODY];
+        if (i > 0 && i < stages - 1 && layers < all->kinds[1].part_count[DL_TRANSFORMER_BODY]) {
+            if (layers != shorter.part_count[DL_TRANSFORMER_BODY])
+                shorter = with_exposed(all, stage);
             stage = shorter;
         }
         forward_s[i] = dl_transformer_pass_s(&stage, DL_FORWARDS) + stage.exposed_s[DL_FORWARDS];

@@ -67,7 +67,8 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
     const struct sent parts = sent_of(mapping);
     const double sent = parts.of_states + expert_frac * (parts.of_experts - parts.of_states),
                  each = mapping->shard >= 2 ? micro_batches : 1,
-                 sums_s = mapping->reduce.time_s + out->layers * mapping->unit_reduce.time_s;
+                 layers = out->part_count[DL_TRANSFORMER_BODY],
+                 sums_s = mapping->reduce.time_s + layers * mapping->unit_reduce.time_s;
     out->data_s = mapping->tied.time_s;
     if (mapping->replicas <= 1) return;
     out->data_s += each * sums_s;
@@ -78,8 +79,8 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
                                 : 1,
                      moved = parts.of_states * (elements - mapping->experts.parameters) +
                              parts.of_experts * mapping->experts.parameters;
-        out->data_s += each * (fmax(0, 2 * out->layers - 1) * mapping->unit_gather.time_s +
-                               mapping->gather.time_s);
+        out->data_s +=
+            each * (fmax(0, 2 * layers - 1) * mapping->unit_gather.time_s + mapping->gather.time_s);
         out->sent_bytes += each * dl_precision_bytes(tf->precision) *
                            (moved * (2 + rest) + parts.across * elements * rest);
         return;
@@ -95,19 +96,14 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
 static void run_stage(const struct dl_transformer_mapping *mapping,
                       const struct dl_transformer_micro_batch *micro_batch, double m, int recompute,
                       struct dl_transformer_result *out) {
-    const double add_s = m > 1 ? out->layers * mapping->accumulate_s : 0;
-    const double out_s = out->layers * mapping->copy_out_s, in_s = out->layers * mapping->copy_in_s;
+    const double layers = out->part_count[DL_TRANSFORMER_BODY],
+                 add_s = m > 1 ? layers * mapping->accumulate_s : 0,
+                 out_s = layers * mapping->copy_out_s, in_s = layers * mapping->copy_in_s;
     struct dl_evidence *e = &out->evidence;
     struct sums one = {0};
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
-        const bool there =
-            p == DL_TRANSFORMER_BODY || (p == DL_TRANSFORMER_BEFORE ? out->before : out->after);
-        const double times = p == DL_TRANSFORMER_BODY              ? out->layers
-                             : dl_transformer_cuts_evenly(mapping) ? 1 / (double)mapping->split.pp
-                                                                   : 1;
-        if (!there && !dl_transformer_cuts_evenly(mapping)) continue;
-        add(&one, &micro_batch->forward[p], times, true);
-        add(&one, &micro_batch->backward[p][recompute], times, false);
+        add(&one, &micro_batch->forward[p], out->part_count[p], true);
+        add(&one, &micro_batch->backward[p][recompute], out->part_count[p], false);
     }
     e->forward_s = m * (one.forward_s + out_s);
     e->backward_s = m * (one.backward_s + out_s + in_s + add_s);
@@ -157,13 +153,14 @@ static void add_end(const struct dl_transformer *tf, const struct dl_transformer
     e->path.s[DL_ON_HOST_COPY] += mapping->host_copy_s;
 }
 
-static void add_pipeline(const struct dl_transformer_micro_batch *micro_batch,
+static void add_pipeline(const struct dl_transformer_mapping *mapping,
+                         const struct dl_transformer_micro_batch *micro_batch,
                          const struct dl_collective_time *boundary,
                          const struct dl_transformer_choice *choice,
                          const struct dl_transformer_pace *pace,
                          struct dl_transformer_result *out) {
     const double v = dl_schedule_parts(choice->schedule, (double)choice->virtual_stages),
-                 messages = 2 * choice->micro_batches * v;
+                 messages = 2 * choice->micro_batches * v / dl_transformer_chains(&mapping->split);
     struct dl_evidence *e = &out->evidence;
     e->bubble_s = pace->bubble_s;
     e->path.s[DL_ON_STAGES] += pace->bubble_s;
@@ -184,9 +181,10 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
     memset(out, 0, sizeof *out);
     const struct dl_transformer_pace pace =
         dl_transformer_pace_of(tf, mapping, micro_batch, choice, boundary->time_s, least);
-    out->before = pace.slowest == 0;
-    out->after = pace.slowest == 2 || pp <= 1;
-    out->layers = pace.stage.layers;
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
+        out->part_count[p] = dl_transformer_cuts_evenly(mapping) && p != DL_TRANSFORMER_BODY
+                                 ? 1 / pp
+                                 : pace.stage.part_count[p];
     run_stage(mapping, micro_batch, m, (int)choice->recompute, out);
     if (!least) dl_transformer_uses_of(mapping, micro_batch, choice, &uses);
     run_program(&(struct dl_transformer_program){.tf = tf,
@@ -196,7 +194,7 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
                                                  .uses = least ? NULL : &uses,
                                                  .least = least},
                 out);
-    if (pp > 1) add_pipeline(micro_batch, boundary, choice, &pace, out);
+    if (pp > 1) add_pipeline(mapping, micro_batch, boundary, choice, &pace, out);
     add_end(tf, mapping, dl_transformer_pass_s(&pace.stage, DL_BACKWARDS), out);
     add_data(tf, mapping, m, out);
     if (out->data_s - out->data_exposed_s < 1e-9 * out->data_s) /* nothing is hidden */

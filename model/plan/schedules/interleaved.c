@@ -41,6 +41,7 @@ const struct dl_schedule_row dl_schedule_interleaved = {
     .least_parts = 2,
     .most_parts = INT_MAX,
     .in_groups = true,
+    .p2p_behind = true,
     .usual = true,
     .next = next,
     .held = held,

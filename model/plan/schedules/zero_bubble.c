@@ -13,7 +13,7 @@ static struct dl_stage_pass next(const struct dl_pipeline_order *o, int stage,
                                  const struct dl_stage_progress *done) {
     const int all = o->micro_batches, backward = done->count[DL_PASS_BACKWARD],
               late = backward - done->count[DL_PASS_WEIGHTS];
-    if (late > stage || backward == all) return (struct dl_stage_pass){DL_PASS_WEIGHTS, 0};
+    if (late > stage || backward == all) return (struct dl_stage_pass){DL_PASS_WEIGHTS, 0, false};
     return dl_schedule_alternating(o, o->stages - 1 - stage, done);
 }
 
