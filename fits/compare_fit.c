@@ -12,10 +12,7 @@ enum { MAX_STEPS = 400 };
 #define SMOOTH_LOG 0.01 /* smaller errors have quadratic weight */
 
 struct problem {
-    const struct dl_data *data;
-    const struct dl_csv *csvs;
-    int csv_count;
-    bool anchor;
+    const struct dl_fit_tables *tables;
     const struct dl_fit *fit;
     enum dl_code code;
     struct dl_err err;
@@ -24,23 +21,24 @@ struct problem {
 /* All tables with the given values set; the rows live in the arena. */
 static enum dl_code evaluate(const struct problem *p, const double *values, struct dl_arena *arena,
                              struct dl_comparison *out, struct dl_err *err) {
-    struct dl_data data = *p->data;
+    const struct dl_fit_tables *t = p->tables;
+    struct dl_data data = *t->data;
     data.overrides =
         dl_arena_alloc(arena, (size_t)data.override_count + DL_FIT_KEYS, sizeof *data.overrides);
-    for (int i = 0; i < data.override_count; i++) data.overrides[i] = p->data->overrides[i];
+    for (int i = 0; i < data.override_count; i++) data.overrides[i] = t->data->overrides[i];
     for (int i = 0; i < p->fit->count; i++) {
         const char *text = dl_arena_printf(arena, "%.17g", values[i]);
         data.overrides[data.override_count++] =
             (struct dl_override){.key = p->fit->values[i].key, .value = text};
     }
     *out = (struct dl_comparison){.arena = arena};
-    for (int i = 0; i < p->csv_count; i++) {
-        if (p->csvs[i].row_count > 0)
-            DL_TRY(dl_compare_table(&data, &p->csvs[i], p->anchor, out, err));
+    for (int i = 0; i < t->count; i++) {
+        if (t->csvs[i].row_count > 0)
+            DL_TRY(dl_compare_table(&data, &t->csvs[i], t->anchor, out, err));
     }
-    for (int i = 0; i < p->data->override_count; i++)
-        p->data->overrides[i].used |= data.overrides[i].used;
-    for (int i = p->data->override_count; i < data.override_count; i++) {
+    for (int i = 0; i < t->data->override_count; i++)
+        t->data->overrides[i].used |= data.overrides[i].used;
+    for (int i = t->data->override_count; i < data.override_count; i++) {
         if (!data.overrides[i].used)
             return dl_fail(err, DL_ERR_USAGE, "--fit: no row has the field '%s'",
                            data.overrides[i].key);
@@ -89,11 +87,9 @@ static double objective(const gsl_vector *x, void *context) {
     return dl_known(result) ? result : 1e3;
 }
 
-enum dl_code dl_compare_fit_error(const struct dl_data *data, const struct dl_csv *csvs,
-                                  int csv_count, bool anchor, const struct dl_fit *fit,
+enum dl_code dl_compare_fit_error(const struct dl_fit_tables *tables, const struct dl_fit *fit,
                                   double *error_pct, int *rows, struct dl_err *err) {
-    struct problem p = {
-        .data = data, .csvs = csvs, .csv_count = csv_count, .anchor = anchor, .fit = fit};
+    struct problem p = {.tables = tables, .fit = fit};
     double values[DL_FIT_KEYS];
     struct dl_arena arena = {0};
     struct dl_comparison c;
@@ -110,14 +106,12 @@ enum dl_code dl_compare_fit_error(const struct dl_data *data, const struct dl_cs
     return code;
 }
 
-enum dl_code dl_compare_fit(const struct dl_data *data, const struct dl_csv *csvs, int csv_count,
-                            bool anchor, struct dl_fit *fit, struct dl_err *err) {
-    struct problem p = {
-        .data = data, .csvs = csvs, .csv_count = csv_count, .anchor = anchor, .fit = fit};
+enum dl_code dl_compare_fit(const struct dl_fit_tables *tables, struct dl_fit *fit,
+                            struct dl_err *err) {
+    struct problem p = {.tables = tables, .fit = fit};
     const size_t n = (size_t)fit->count;
     for (int i = 0; i < fit->count; i++) fit->values[i].value = fit->values[i].start_value;
-    DL_TRY(dl_compare_fit_error(data, csvs, csv_count, anchor, fit, &fit->error_before_pct,
-                                &fit->rows, err));
+    DL_TRY(dl_compare_fit_error(tables, fit, &fit->error_before_pct, &fit->rows, err));
     if (fit->rows == 0) return dl_fail(err, DL_ERR_INPUT, "--fit: no row can be predicted");
     gsl_vector *x = gsl_vector_alloc(n), *step = gsl_vector_alloc(n);
     gsl_multimin_fminimizer *minimizer =
@@ -146,6 +140,5 @@ enum dl_code dl_compare_fit(const struct dl_data *data, const struct dl_csv *csv
     if (x != NULL) gsl_vector_free(x);
     if (step != NULL) gsl_vector_free(step);
     if (code != DL_OK) return code;
-    return dl_compare_fit_error(data, csvs, csv_count, anchor, fit, &fit->error_after_pct,
-                                &fit->rows, err);
+    return dl_compare_fit_error(tables, fit, &fit->error_after_pct, &fit->rows, err);
 }

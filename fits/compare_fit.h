@@ -19,15 +19,21 @@ struct dl_fit {
     int rows;
 };
 
+struct dl_fit_tables {
+    const struct dl_data *data;
+    const struct dl_csv *csvs;
+    int count;
+    bool anchor; /* as compare --anchor */
+};
+
 /* F-FIT-RUNS: the values (each above 0) of keys as --set takes them that minimize the mean over
  * sources of the mean of |log(predicted / measured)|, smoothed below 1 %; by Nelder-Mead over
  * log(value) from each start. `fit` has keys and starts. data's overrides have room for `count`
  * more. DL_ERR_USAGE for a key that no row takes, DL_ERR_INPUT when no row can be predicted. */
-enum dl_code dl_compare_fit(const struct dl_data *data, const struct dl_csv *csvs, int csv_count,
-                            bool anchor, struct dl_fit *fit, struct dl_err *err);
+enum dl_code dl_compare_fit(const struct dl_fit_tables *tables, struct dl_fit *fit,
+                            struct dl_err *err);
 /* Mean absolute error by source in % of the tables with the fit's values set. */
-enum dl_code dl_compare_fit_error(const struct dl_data *data, const struct dl_csv *csvs,
-                                  int csv_count, bool anchor, const struct dl_fit *fit,
+enum dl_code dl_compare_fit_error(const struct dl_fit_tables *tables, const struct dl_fit *fit,
                                   double *error_pct, int *rows, struct dl_err *err);
 
 struct dl_context;

@@ -112,7 +112,8 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(read_fit(options, context->arena, &fit, err));
     dl_list_table(&table, context->arena, DL_LIST(columns), 0);
-    DL_TRY(dl_compare_fit(data, csvs, count, anchor, &fit, err));
+    struct dl_fit_tables tables = {data, csvs, count, anchor};
+    DL_TRY(dl_compare_fit(&tables, &fit, err));
     add_rows(&table, "all", &fit, 0, NAN);
     const char *groups[MAX_GROUPS];
     const int group_count = column == NULL ? 0 : groups_of(csvs, count, column, groups);
@@ -127,8 +128,10 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
             context->note(context, "fit %d of %d: without %s", g + 1, group_count, groups[g]);
         part(csvs, count, column, groups[g], false, context->arena, &seen);
         part(csvs, count, column, groups[g], true, context->arena, &unseen);
-        DL_TRY(dl_compare_fit(data, seen, count, anchor, &fit, err));
-        DL_TRY(dl_compare_fit_error(data, unseen, count, anchor, &fit, &left_pct, &left_rows, err));
+        tables.csvs = seen;
+        DL_TRY(dl_compare_fit(&tables, &fit, err));
+        tables.csvs = unseen;
+        DL_TRY(dl_compare_fit_error(&tables, &fit, &left_pct, &left_rows, err));
         add_rows(&table, dl_arena_printf(context->arena, "without %s", groups[g]), &fit, left_rows,
                  left_pct);
     }

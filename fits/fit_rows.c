@@ -127,34 +127,35 @@ static enum dl_code anchor_all(const struct dl_fit_rows *f, const struct dl_data
 typedef enum dl_code predictor(const struct dl_fit_rows *, const struct dl_data *, const bool *,
                                struct dl_arena *, struct dl_fit_prediction *, struct dl_err *);
 
-static enum dl_code with_values(const struct dl_fit_rows *f, const char *const *keys,
-                                const double *values, int count, const bool *wanted,
-                                predictor *predict, struct dl_fit_prediction *out,
-                                struct dl_err *err) {
+static enum dl_code with_values(const struct dl_fit_rows *f, const struct dl_fit_values *values,
+                                const bool *wanted, predictor *predict,
+                                struct dl_fit_prediction *out, struct dl_err *err) {
+    const int count = values != NULL ? values->count : 0;
     struct dl_arena arena = {0};
     struct dl_data data = *f->data;
     const int given = data.override_count;
     data.overrides = dl_arena_alloc(&arena, (size_t)(given + count) + 1, sizeof *data.overrides);
     for (int i = 0; i < given; i++) data.overrides[i] = f->data->overrides[i];
     for (int i = 0; i < count; i++) {
-        const char *text = dl_arena_printf(&arena, "%.17g", values[i]);
-        data.overrides[data.override_count++] = (struct dl_override){.key = keys[i], .value = text};
+        const char *text = dl_arena_printf(&arena, "%.17g", values->values[i]);
+        data.overrides[data.override_count++] =
+            (struct dl_override){.key = values->keys[i], .value = text};
     }
     const enum dl_code code = predict(f, &data, wanted, &arena, out, err);
     dl_arena_free(&arena);
     return code;
 }
 
-enum dl_code dl_fit_rows_predict(const struct dl_fit_rows *f, const char *const *keys,
-                                 const double *values, int count, const bool *wanted,
-                                 struct dl_fit_prediction *out, struct dl_err *err) {
-    return with_values(f, keys, values, count, wanted, predict_all, out, err);
+enum dl_code dl_fit_rows_predict(const struct dl_fit_rows *f, const struct dl_fit_values *values,
+                                 const bool *wanted, struct dl_fit_prediction *out,
+                                 struct dl_err *err) {
+    return with_values(f, values, wanted, predict_all, out, err);
 }
 
-enum dl_code dl_fit_rows_anchored(const struct dl_fit_rows *f, const char *const *keys,
-                                  const double *values, int count, const bool *wanted,
-                                  struct dl_fit_prediction *out, struct dl_err *err) {
-    return with_values(f, keys, values, count, wanted, anchor_all, out, err);
+enum dl_code dl_fit_rows_anchored(const struct dl_fit_rows *f, const struct dl_fit_values *values,
+                                  const bool *wanted, struct dl_fit_prediction *out,
+                                  struct dl_err *err) {
+    return with_values(f, values, wanted, anchor_all, out, err);
 }
 
 static struct dl_fit_row row_of(const struct dl_run_rows *r, int csv, int i) {

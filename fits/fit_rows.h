@@ -48,16 +48,22 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
 enum dl_code dl_fit_rows_read(const struct dl_data *data, const struct dl_csv *csvs, int csv_count,
                               struct dl_arena *arena, struct dl_fit_rows *out, struct dl_err *err);
 
-/* Predicts the rows for which `wanted` (NULL: all) is true, with `count` overrides set; `out` of
- * other rows stays as it is. Safe in several threads: `rows` is not changed. */
-enum dl_code dl_fit_rows_predict(const struct dl_fit_rows *rows, const char *const *keys,
-                                 const double *values, int count, const bool *wanted,
-                                 struct dl_fit_prediction *out, struct dl_err *err);
+struct dl_fit_values { /* overrides of a prediction */
+    const char *const *keys;
+    const double *values;
+    int count;
+};
+
+/* Predicts the rows for which `wanted` (NULL: all) is true, with the values set (NULL: none);
+ * `out` of other rows stays as it is. Safe in several threads: `rows` is not changed. */
+enum dl_code dl_fit_rows_predict(const struct dl_fit_rows *rows, const struct dl_fit_values *values,
+                                 const bool *wanted, struct dl_fit_prediction *out,
+                                 struct dl_err *err);
 
 /* The same with compute corrected by the smallest run of each group of rows that differ in devices
  * alone, which is not predicted itself (compare --anchor). */
-enum dl_code dl_fit_rows_anchored(const struct dl_fit_rows *rows, const char *const *keys,
-                                  const double *values, int count, const bool *wanted,
+enum dl_code dl_fit_rows_anchored(const struct dl_fit_rows *rows,
+                                  const struct dl_fit_values *values, const bool *wanted,
                                   struct dl_fit_prediction *out, struct dl_err *err);
 
 #endif

@@ -55,8 +55,8 @@ static enum dl_code residuals_of(const struct shared *s, const double *x, const 
     double *values = calloc(k + 1, sizeof *values);
     if (values == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t j = 0; j < k; j++) values[j] = exp(x[j]);
-    const enum dl_code code =
-        dl_fit_rows_predict(s->rows, s->keys, values, (int)k, wanted, predictions, err);
+    const enum dl_code code = dl_fit_rows_predict(
+        s->rows, &(struct dl_fit_values){s->keys, values, (int)k}, wanted, predictions, err);
     for (size_t i = 0; i < n && code == DL_OK; i++) {
         if (wanted == NULL || wanted[i])
             residuals[i] = log_ratio(&s->rows->rows[i], &predictions[i]);
@@ -225,7 +225,7 @@ static enum dl_code fit_all(struct shared *s, int threads, struct dl_err *err) {
     const size_t n = row_count(s), k = parameter_count(s);
     struct evaluation e;
     DL_TRY(residuals_of(s, s->base_x, NULL, s->out->in_sample, s->base_residuals, err));
-    DL_TRY(dl_fit_rows_anchored(s->rows, NULL, NULL, 0, NULL, s->out->in_sample_anchored, err));
+    DL_TRY(dl_fit_rows_anchored(s->rows, NULL, NULL, s->out->in_sample_anchored, err));
     memcpy(s->known_x, s->base_x, k * sizeof *s->known_x);
     memcpy(s->known_residuals, s->base_residuals, n * sizeof *s->known_residuals);
     DL_TRY(in_threads(s, k, threads, find_concerned, err));
@@ -245,18 +245,18 @@ static enum dl_code predict_without(struct shared *s, size_t group, struct evalu
                                     struct dl_err *err) {
     struct dl_generalized *g = s->out;
     const size_t n = row_count(s), k = parameter_count(s);
-    const double *values = g->values + group * k;
+    const struct dl_fit_values values = {s->keys, g->values + group * k, (int)k};
     for (size_t i = 0; i < n; i++) {
         e->predictions[i].iteration_s = NAN;
         e->wanted[i] = g->group_of[i] == group;
     }
-    DL_TRY(dl_fit_rows_predict(s->rows, s->keys, values, (int)k,
-                               g->without_s != NULL ? NULL : e->wanted, e->predictions, err));
+    DL_TRY(dl_fit_rows_predict(s->rows, &values, g->without_s != NULL ? NULL : e->wanted,
+                               e->predictions, err));
     for (size_t i = 0; i < n; i++) {
         if (g->without_s != NULL) g->without_s[group * n + i] = e->predictions[i].iteration_s;
         if (e->wanted[i]) g->held_out[i] = e->predictions[i];
     }
-    DL_TRY(dl_fit_rows_anchored(s->rows, s->keys, values, (int)k, e->wanted, e->predictions, err));
+    DL_TRY(dl_fit_rows_anchored(s->rows, &values, e->wanted, e->predictions, err));
     for (size_t i = 0; i < n; i++)
         if (e->wanted[i]) g->anchored[i] = e->predictions[i];
     return DL_OK;

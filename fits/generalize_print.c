@@ -395,7 +395,7 @@ static enum dl_code learn_from_files(struct dl_context *context, const struct dl
     if (rows->data->intervals == NULL)
         return dl_fail(err, DL_ERR_USAGE, "no intervals.json in the data directories");
     for (size_t i = 0; i < n; i++) p[i].iteration_s = NAN;
-    DL_TRY(dl_fit_rows_predict(rows, NULL, NULL, 0, NULL, p, err));
+    DL_TRY(dl_fit_rows_predict(rows, NULL, NULL, p, err));
     return print_learning(context, options, rows, p, rows->data->intervals, err);
 }
 

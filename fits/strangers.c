@@ -77,7 +77,7 @@ enum dl_code dl_strangers_read(const struct dl_data *data, struct dl_arena *aren
     out->predictions = dl_arena_alloc(arena, room, sizeof *out->predictions);
     out->seen = dl_arena_alloc(arena, room, sizeof *out->seen);
     for (size_t i = 0; i < out->rows.count; i++) out->predictions[i].iteration_s = NAN;
-    DL_TRY(dl_fit_rows_predict(&out->rows, NULL, NULL, 0, NULL, out->predictions, err));
+    DL_TRY(dl_fit_rows_predict(&out->rows, NULL, NULL, out->predictions, err));
     join(&record, files, out);
     return DL_OK;
 }

@@ -377,21 +377,21 @@ static enum dl_code read_text(const struct dl_context *context, const char *path
     DL_TRY(dl_data_read(&context->data, path, MAX_BYTES, context->arena, &bytes, length, err));
     *text = bytes;
     if (*length < 4 || memcmp(bytes, "PK\003\004", 4) != 0) return DL_OK;
-    DL_TRY(dl_zip_file(path, (const unsigned char *)bytes, *length, "config.json", MAX_JSON,
-                       context->arena, text, length, err));
+    DL_TRY(dl_zip_file(&(struct dl_zip){path, (const unsigned char *)bytes, *length}, "config.json",
+                       MAX_JSON, context->arena, text, length, err));
     return *text != NULL ? DL_OK
                          : dl_fail_at(err, path, 0, 0, NULL,
                                       "expected an archive of Keras, with config.json in it");
 }
 
-enum dl_code dl_keras_text(const char *path, const char *json, size_t length, const char *name,
-                           struct dl_arena *arena, struct dl_keras *k, const char **out,
-                           struct dl_err *err) {
+enum dl_code dl_keras_text(const struct dl_keras_source *source, struct dl_arena *arena,
+                           struct dl_keras *k, const char **out, struct dl_err *err) {
+    const char *path = source->path, *name = source->name;
     struct dl_text text = {.arena = arena};
     struct dl_json *document;
     struct dl_keras_value in, last;
     bool tokens = false;
-    DL_TRY(dl_json_parse(path, json, length, arena, &document, err));
+    DL_TRY(dl_json_parse(path, source->json, source->length, arena, &document, err));
     *k = (struct dl_keras){.document = document, .path = path, .arena = arena, .err = err};
     k->layers.arena = arena;
     const struct dl_json_node *config = dl_keras_member(document->root, "config");
@@ -429,7 +429,8 @@ enum dl_code dl_import_keras(struct dl_context *context, const struct dl_options
     DL_TRY(dl_import_files(options, 1, err));
     path = options->positional[1];
     DL_TRY(read_text(context, path, &json, &length, err));
-    DL_TRY(dl_keras_text(path, json, length, asked->name, context->arena, k, &text, err));
+    DL_TRY(dl_keras_text(&(struct dl_keras_source){path, json, length, asked->name}, context->arena,
+                         k, &text, err));
     DL_TRY(dl_json_parse("imported workload", text, strlen(text), context->arena, &made, err));
     const struct dl_json *const documents[] = {made};
     struct dl_err inner = {.code = DL_OK};

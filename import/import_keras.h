@@ -45,10 +45,15 @@ const char *dl_keras_word(const struct dl_json_node *object, const char *key);
 double dl_keras_number(const struct dl_json_node *object, const char *key, double otherwise);
 bool dl_keras_flag(const struct dl_json_node *object, const char *key, bool otherwise);
 
+struct dl_keras_source {
+    const char *path; /* for messages */
+    const char *json;
+    size_t length;
+    const char *name; /* of the workload; NULL: of the model */
+};
 /* The JSON of a model as the text of a workload. */
-enum dl_code dl_keras_text(const char *path, const char *json, size_t length, const char *name,
-                           struct dl_arena *arena, struct dl_keras *k, const char **out,
-                           struct dl_err *err);
+enum dl_code dl_keras_text(const struct dl_keras_source *source, struct dl_arena *arena,
+                           struct dl_keras *k, const char **out, struct dl_err *err);
 
 /* ---- for the files of layers ---- */
 

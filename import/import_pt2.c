@@ -257,8 +257,8 @@ enum dl_code dl_pt2_read(const struct dl_data *data, const char *path, struct dl
     char *bytes, *json;
     size_t length, size;
     DL_TRY(dl_data_read(data, path, (size_t)1 << 36, arena, &bytes, &length, err));
-    DL_TRY(dl_zip_file(path, (const unsigned char *)bytes, length, "models/model.json",
-                       DL_JSON_BYTES, arena, &json, &size, err));
+    DL_TRY(dl_zip_file(&(struct dl_zip){path, (const unsigned char *)bytes, length},
+                       "models/model.json", DL_JSON_BYTES, arena, &json, &size, err));
     if (json == NULL)
         return dl_fail_at(err, path, 0, 0, NULL,
                           "expected a torch.export archive with models/model.json in it; older "

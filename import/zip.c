@@ -110,9 +110,11 @@ static enum dl_code inflated(const char *path, const unsigned char *from, const 
 }
 #endif
 
-enum dl_code dl_zip_file(const char *path, const unsigned char *bytes, size_t length,
-                         const char *name, size_t most, struct dl_arena *arena, char **text,
-                         size_t *size, struct dl_err *err) {
+enum dl_code dl_zip_file(const struct dl_zip *zip, const char *name, size_t most,
+                         struct dl_arena *arena, char **text, size_t *size, struct dl_err *err) {
+    const char *path = zip->path;
+    const unsigned char *bytes = zip->bytes;
+    const size_t length = zip->length;
     struct entry e;
     *text = NULL;
     if (length < END_SIZE || !find(bytes, length, name, &e)) return DL_OK;

@@ -42,7 +42,6 @@ if (text) {
     set rmargin 3
     set origin 0, 0.36
     set size 1, 0.64
-    set title heading font heading_font
     unset xlabel
     set format y '%.0f'
     set ytics ()
@@ -50,22 +49,25 @@ if (text) {
     set offsets 0, 0, graph 0.08, graph 0.1
     do for [e=1:ends - 1] { set arrow from E[e], graph 0 to E[e], graph 1 nohead back linecolor rgb '#AAAAAA' dashtype (2,4) linewidth 1 }
     unset key
-    set key notitle inside top left vertical maxrows 12 samplen 2 spacing 1.05 font ',13'
+    key_font = (narrow ? ',10' : ',13')
+    set key notitle inside top left vertical maxrows 12 samplen 2 spacing 1.05 font key_font
     plot for [g=1:groups] for [p=1:8] data index g-1 using 3:(piece(p)) with lines linetype g dashtype 1 linewidth 1.6, \
          for [g=1:groups] data index g-1 using 3:(us(3)) with lines linecolor rgb (groups == 1 ? black : 0x444444) dashtype (2,3) linewidth 1.4, \
-         for [g=1:groups] data index g-1 using 3:(us(1)) with points linetype g pointtype 6 pointsize 1 linewidth 1.4 title labels[g], \
-         for [g=1:groups] NaN with points pointtype -1 linetype g title '   '.notes[g], \
+         for [g=1:groups] data index g-1 using 3:(us(1)) with points linetype g pointtype 6 pointsize 1 linewidth 1.4 \
+             title labels[g].(groups == 1 ? '' : ': '.notes[g]), \
+         NaN with points pointtype -1 linetype 1 title (groups == 1 ? '   '.notes[1] : ''), \
          for [g=1:groups] data index g-1 using 3:(us(4)) with points linetype g pointtype 2 pointsize 1.3 linewidth 1.4, \
          for [g=1:groups] data index g-1 using 3:(us(4)):(switched($3 < 256)) with labels left offset 0.4,0.9 font ',12' textcolor linetype g, \
          for [g=1:groups] data index g-1 using 3:(us(4)):(switched($3 >= 256)) with labels right offset -0.6,0.7 font ',12' textcolor linetype g, \
          for [g=1:groups] data index g-1 using 3:(us(5)) with points linetype g pointtype 3 pointsize 1.6 linewidth 1.4, \
-         for [g=1:groups] data index g-1 using 3:(us(5)):(column(2) == 5 ? 'twice the latency: '.size_of($3) : '') with labels right \
-             offset -1.6,(g - 1) * 0.9 + 0.5 font ',12' textcolor linetype g, \
+         for [g=1:(groups == 1 ? 1 : 0)] data index g-1 using 3:(us(5)):(column(2) == 5 ? 'twice the latency: '.size_of($3) : '') with labels right \
+             offset -1.6,0.5 font ',12' textcolor linetype g, \
+         NaN with points linecolor rgb black pointtype 3 title (groups == 1 ? '' : 'the fit takes twice the latency'), \
          NaN with points linecolor rgb black pointtype 2 title 'algorithm switch of the library, as modelled', \
          NaN with lines linecolor rgb '#AAAAAA' dashtype (2,4) linewidth 1 title (groups == 1 ? 'ends of the pieces of the fit' : 'ends of the pieces of the first fit')
     set origin 0, 0
     set size 1, 0.4
-    unset title
+    unset label 90
     unset logscale y
     set xlabel 'message size'
     do for [i=0:50:5] { set xtics add (bytes(i) 2.**i) }
@@ -75,6 +77,7 @@ if (text) {
     set ytics low, step, high
     set key notitle inside top right horizontal maxrows 1 font ',13'
     set bmargin 4
+    set tmargin 0.5
     set offsets 0, 0, 0, 0
     set arrow from graph 0, first 0 to graph 1, first 0 nohead linecolor rgb black linewidth 1
     clip(v) = v > 50 ? 50 : v < -50 ? -50 : v

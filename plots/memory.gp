@@ -33,7 +33,6 @@ if (text) {
     plot for [p=7:1:-1] data using 3:(up_to(p)):xtic(2) with boxes linetype p title named(p), \
          full ? capacity : NaN with lines linetype -1 title sprintf('capacity: %.1f %s', capacity, unit)
 } else {
-    eval centred
     set xlabel what
     stats data using 3 nooutput
     bars = STATS_records
@@ -43,7 +42,7 @@ if (text) {
     unset ytics
     set grid noytics
     set border 3
-    set key horizontal maxrows (narrow ? 9 : 3) font ',13'
+    if (narrow) { set key horizontal maxrows 4 font ',12' } else { set key outside right center vertical maxrows 9 samplen 2 spacing 1.3 font ',12' }
     longest = strlen(xtitle)
     letters = bars > 24 ? ',10' : ',13'
     array names[bars]
@@ -53,7 +52,7 @@ if (text) {
     stats data using (name($3)) nooutput
     do for [b=1:bars] { set label b names[b] at graph 0, first places[b] right offset -1,0 font letters }
     set label 100 xtitle at graph 0, graph 1 right offset -1,0.6 font ',13' textcolor rgb 0x555555
-    set lmargin 0.78 * longest + 3
+    set lmargin margin_for(longest, 13)
     set xrange [0 : end * 1.08]
     set yrange [last + 0.6 : first - 0.6]
     if (full) {

@@ -18,7 +18,6 @@ row_bytes = 1.08 * (full && capacity_bytes > most ? capacity_bytes : most)
 set xlabel sprintf('time (%s)', unit)
 set xrange [0 : end]
 set key horizontal maxrows (narrow ? 6 : 2) font ',12'
-eval centred
 
 if (groups == 1) {
     set ylabel sprintf('memory per device (%s)', bytes_unit)
@@ -29,7 +28,7 @@ if (groups == 1) {
     scale = row_bytes
     unset ytics
     set yrange [0 : groups]
-    set lmargin 12
+    set lmargin margin_for(9, 12)
     second = groups <= 16
     do for [g=1:groups] {
         if (second) { set label labels[g]."\n".notes[g] at graph 0, first groups - g + 0.5 right offset -1,0.5 font ',12' } \

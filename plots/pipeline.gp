@@ -25,7 +25,7 @@ do for [g=1:groups] {
     if (second) { set label labels[g]."\n".notes[g] at graph 0, first g right offset -1,0.5 font ',12' } \
     else { set label labels[g] at graph 0, first g right offset -1,0 }
 }
-set lmargin (text ? 10 : 0.68 * longest + 2.5)
+set lmargin (text ? 10 : margin_for(longest, 12))
 set rmargin 2
 set grid noytics
 set key horizontal maxrows (narrow ? 5 : 2) font ',13'
@@ -34,10 +34,9 @@ if (text) {
     plot for [k=1:5] data using (column(5) == k ? $3 / unit_s : NaN):1:(($4 - $3) / unit_s):(0) with vectors nohead linetype k \
              title (there[k] ? pieces[k] : '')
 } else {
-    eval centred
     thin = (named ? 0.4 : 0.1)
     # of an axis of about 84 % of the picture; a number takes 6 px a digit at this size, and 2 more to stand free
-    pixels(a, b) = (b - a) / iteration_s * (format eq 'pdf' ? 800 : wide) * (1 - (longest + 4) * 0.0095)
+    pixels(a, b) = (b - a) / iteration_s * wide * (1 - (longest + 4) * 0.0095)
     digits(m, a, b) = (m == m && pixels(a, b) > 5.8 * strlen(sprintf('%d', m)) + 2 ? sprintf('%d', m) : '')
     of(k, odd) = pieces[k].(k > 2 || chunks == 1 ? '' : ', chunk '.(odd ? '2' : '1').(chunks > 2 ? (odd ? ', 4, ..' : ', 3, ..') : ''))
     plot for [k=1:2] for [odd=0:(chunks > 1 ? 1 : 0)] data using ((from(k, odd) + to(k, odd)) / 2):1:(from(k, odd)):(to(k, odd)):($1 - 0.4):($1 + 0.4) \

@@ -13,7 +13,7 @@ set xlabel 'from the median (%)'
 set yrange [configurations + 0.6 : 0.4]
 unset ytics
 set grid noytics
-set lmargin (text ? longest + 2 : 0.78 * longest + 3)
+set lmargin (text ? longest + 2 : margin_for(longest, 13))
 set offsets graph 0.03, graph 0.05, 0, 0
 set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb black linewidth 1
 if (text) {

@@ -25,7 +25,7 @@ if (text) {
     array open_shape[7] = [6, 4, 8, 12, 10, 14, 1]
     array full_shape[7] = [7, 5, 9, 13, 11, 15, 2]
     array colors[7] = [0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x6E6E6E]
-    if (narrow) { set key horizontal maxrows 14 } else { set key outside right center vertical maxrows 20 samplen 1.5 spacing 1.25 font ',13' }
+    if (narrow) { set key horizontal maxrows 6 samplen 1 font ',11' } else { set key outside right center vertical maxrows 20 samplen 1.5 spacing 1.25 font ',13' }
     size(share) = (share > 0.0004 ? 11 * sqrt(share) : 0.22)
     of(k, c) = (column(11) == k ? column(c) : NaN)
     # names of layers that take much of the time, and of the few far below the roof
@@ -33,11 +33,10 @@ if (text) {
     stats data using ($5 < 0.25 * $6 ? (low = low + 1, 0) : 0) nooutput
     named(share, rate, most) = (share >= 0.04 || (low <= 4 && rate < 0.25 * most) ? strcol(3).', '.strcol(2) : '')
     on_left(x) = x < middle
-    eval centred
-    set tmargin 5.3
+    set tmargin 3 + 1.02 * count_lines(heading)
     set arrow from ridge, graph 0 to ridge, graph 1.05 nohead back linecolor rgb grey dashtype (2,4) linewidth 1.2
     set label 'limited by memory' at ridge, graph 1.03 right offset -0.7,0 font ',13' textcolor rgb 0x555555
-    set label 'by compute' at ridge, graph 1.03 left offset 0.7,0 font ',13' textcolor rgb 0x555555
+    set label (narrow ? 'compute' : 'by compute') at ridge, graph 1.03 left offset 0.7,0 font ',13' textcolor rgb 0x555555
     last = (exists('notes') && |notes| > 6 ? 7 : |notes|)
     plot roof(x) with lines linecolor rgb black dashtype 1 linewidth 2 title 'roof (datasheet)', \
          (above > 0 ? 2.25 * peak_flop_per_s / 1e12 : NaN) with lines linecolor rgb grey dashtype (8,6) linewidth 1.4 \

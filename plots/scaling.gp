@@ -2,7 +2,7 @@
 # Columns: 1 group, 2 label, 3 devices, 4 measured, 5 predicted, 6 and 7 ends of its 80 % interval; of throughput (samples/s) also 8 ideal;
 # nodes in 10, of shares in 9.
 # Also set: measured (1: there are measured runs), share (1: 4 to 7 are fractions of the throughput per device of the smallest run).
-# Up to three groups share one panel and have their names next to their lines, the interval of each stands at its end. More have a panel
+# Up to three groups share one panel and have their names next to their lines; the interval of each stands at its end. More have a panel
 # each, the others behind it in grey. Written to standard output.
 
 y(c) = (share ? 100 * column(c) : column(c) / column(3))
@@ -45,7 +45,7 @@ meaning = (measured ? 'points: measured; ' : '').'lines: predicted'.(!banded ? '
 bottom = (low > 0.6 * top ? 0.5 * top : 0)
 round = 0.5 * 10**floor(log10(top))
 bottom = (bottom > 0 ? round * floor(bottom / round) : 0)
-set ylabel what.(bottom > 0 && !many ? sprintf(', axis from %g', bottom) : '')
+set ylabel what
 set yrange [bottom : 1.06 * top - 0.06 * bottom]
 wide_x = (most > fewest ? 1. * most / fewest : 4.) # of the axis, as a factor
 set xrange [fewest / wide_x**0.025 : most * wide_x**(groups > 1 && banded ? 0.07 : 0.025)]
@@ -85,9 +85,9 @@ if (!text) {
     }
 }
 if (!text && !many) {
-    set key horizontal maxrows (narrow ? 8 : 2) font ',13'
+    unset key # names stand next to the lines
     longest = 0
-    gap = 0.06 * (1.06 * top - 1.06 * bottom)
+    gap = (bottom > 0 || narrow ? 0.065 : 0.06) * (1.06 * top - 1.06 * bottom)
     array names[groups]
     do for [g=1:groups] {
         names[g] = labels[g].(measured ? '' : sprintf(': %.3g', E[g]))
@@ -101,18 +101,17 @@ if (!text && !many) {
         if (near > 0) { L[up] = L[up] + near / 2; L[down] = L[down] - near / 2 }
     } } }
     do for [g=1:groups] { set label names[g] at graph 1, first L[g] left offset 0.6,0 textcolor linetype g }
-    set rmargin 0.9 * longest + 2
+    set rmargin margin_for(longest, own) + 1.5
     if (bottom > 0) { set ytics add (bottom) }
-    unset title
-    set tmargin 5.5
-    set label 90 heading."\n".meaning at screen 0.5,0.95 center font heading_font
+    start(x) = sprintf('%d device%s', x, x == 1 ? '' : 's').(groups > 1 ? ', '.labels[1] : '')
+    heading = heading."\n".wrap(meaning.(bottom > 0 ? sprintf('; axis from %g', bottom) : '').'; grey dashes: ideal scaling from '.(share ? 'the smallest run of each' : start(fewest)), heading_room)
+    eval centred
+    set tmargin 3 + 1.02 * count_lines(heading)
     if (edge > 0) {
         set arrow from edge, graph 0 to edge, graph 1.05 nohead linecolor rgb grey dashtype (2,4) linewidth 1.2
         set label 'one node' at edge, graph 1.03 right offset -0.7,0 font ',13' textcolor rgb 0x555555
         set label 'several nodes' at edge, graph 1.03 left offset 0.7,0 font ',13' textcolor rgb 0x555555
     }
-    start(g, x) = (sprintf('%d device%s', x, x == 1 ? '' : 's').(groups > 1 ? ', '.labels[g] : ''))
-    linear = 'grey dashes: ideal scaling from '.(share ? 'the smallest run of each' : start(1, fewest))
     at_end(g) = most * wide_x**(0.02 * g)
     plot data index 0 using 3:(banded && groups == 1 ? y(6) : NaN):(banded && groups == 1 ? y(7) : NaN) with filledcurves linetype 1 \
              fillstyle transparent solid band_opacity noborder, \
@@ -121,42 +120,44 @@ if (!text && !many) {
          for [g=1:groups] data index g-1 using 3:(y(4)) with points linetype g pointsize 1.2, \
          for [g=1:(most > fewest || measured ? 0 : groups)] data index g-1 using 3:(y(5)) with points linetype g pointsize 1, \
          for [g=1:(banded && groups > 1 ? groups : 0)] '+' every ::0::0 using (at_end(g)):(last_low[g]):(0):(last_high[g] - last_low[g]) \
-             with vectors heads size graph 0.006,90 linetype g dashtype 1 linewidth 1.4, \
-         for [g=1:(measured ? groups : 0)] NaN with linespoints linetype g pointsize 1.2 title labels[g], \
-         NaN with lines linecolor rgb grey dashtype (8,6) linewidth 1.2 title linear
+             with vectors heads size graph 0.006,90 linetype g dashtype 1 linewidth 1.4
 }
 if (!text && many) {
     unset key
+    unset label 90
     across = (groups > 4 && !narrow ? 3 : 2)
     down = (groups + across - 1) / across
     west = 0.1 + (narrow ? 0.03 : 0)
     south = 0.055 + (narrow ? 0.02 : 0)
     panel_w = (0.98 - west) / across
-    panel_h = (0.87 - south) / down
+    heading = heading."\n".wrap(meaning.(share ? '; dashed: linear' : '').(edge > 0 ? '; dotted: end of a node' : '').'; thin grey: the others', heading_room)
+    north = 1 - (22. + 21 * count_lines(heading)) / high
+    panel_h = (north - south) / down
     unset title
-    set multiplot title heading."\n".meaning.(share ? '; dashed: linear' : '').(edge > 0 ? '; dotted: end of a node' : '').'; thin grey: the others' font heading_font
+    set multiplot title heading font heading_font
     unset xlabel
     unset ylabel
     set xtics font ',12' offset 0,0.3
     set ytics font ',12'
     set label 100 what at screen 0.015,0.5 center rotate
     set label 101 'devices' at screen 0.5,0.028 center
-    set label 103 at graph 0,1 left offset 0,0.7 font ',14'
+    panel_size = (narrow ? 10 : 14)
+    set label 103 at graph 0,1 left offset 0,0.7 font sprintf(',%d', panel_size)
     if (edge > 0) { set arrow from edge, graph 0 to edge, graph 1 nohead linecolor rgb grey dashtype (2,4) linewidth 1 }
     do for [g=1:groups] {
         column_of = (g - 1) % across
         row_of = (g - 1) / across
         set lmargin at screen west + column_of * panel_w
         set rmargin at screen west + (column_of + 0.88) * panel_w
-        set tmargin at screen 0.87 - row_of * panel_h - 0.19 * panel_h
-        set bmargin at screen 0.87 - (row_of + 1) * panel_h + 0.055
+        set tmargin at screen north - row_of * panel_h - 0.17 * panel_h
+        set bmargin at screen north - (row_of + 1) * panel_h + 0.055
         if (g > 1) { unset label 100; unset label 101 }
         set format y (column_of == 0 ? '%.10g' : '')
         # the value at the end of the line, above it or, near the top, below
         over = last_y[g] < 0.75 * top
-        set label 103 labels[g].(last_x[g] < most ? sprintf(' (up to %d devices)', last_x[g]) : '')
+        set label 103 short(labels[g], room_for(panel_w, panel_size)).(last_x[g] < most ? sprintf(' (to %d)', last_x[g]) : '')
         set label 104 sprintf('%.3g', last_y[g]) at last_x[g], (over ? last_high[g] == last_high[g] ? last_high[g] : last_y[g] : \
-                last_low[g] == last_low[g] ? last_low[g] : last_y[g]) right offset 0,(over ? 0.7 : -0.7) font ',13' front
+                last_low[g] == last_low[g] ? last_low[g] : last_y[g]) right offset (last_x[g] < most ? 4.5 : 0),(over ? 0.7 : -0.7) font ',13' front
         plot for [o=1:groups] data index o-1 using 3:(o == g ? NaN : y(5)) with lines linecolor rgb '#C4C4C4' linewidth 0.8 dashtype 1, \
              data index g-1 using 3:(y(6)):(y(7)) with filledcurves linetype g fillstyle transparent solid 0.22 noborder, \
              (share ? 100 : NaN) with lines linecolor rgb grey dashtype (8,6) linewidth 1.4, \

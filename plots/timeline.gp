@@ -21,20 +21,19 @@ set xlabel sprintf('time (%s)', unit)
 set yrange [4.05 : 0.4]
 set xrange [0 : 1.03 * longest_of_all]
 unset ytics
-set lmargin (text ? 12 : 17)
+set lmargin (text ? 12 : margin_for(18, 13))
 do for [g=1:groups] {
     if (text) { set label labels[g] at graph 0, first lane(g) right offset -1,0 } \
     else { set label labels[g]."\n".notes[g] at graph 0, first lane(g) right offset -1,0.5 font ',13' }
 }
 set grid noytics
-set key horizontal maxrows (narrow ? 8 : 2) font ',13'
+set key horizontal maxrows (narrow ? 8 : 4) font ',12'
 set arrow from first iteration_s / unit_s, graph 0 to first iteration_s / unit_s, graph 1 nohead front linecolor rgb black dashtype (8,6) linewidth 1.2
 
 if (text) {
     plot for [k=1:8] data using (from(k)):(lane($1)):(to(k) - from(k)):(0) with vectors nohead linetype k title named(k)
 } else {
     # boxes narrower than their rims stay without
-    eval centred
     rimmed = 0.004 * longest_of_all
     broad(k) = (to(k) - from(k) >= rimmed ? from(k) : NaN)
     slim(k) = (to(k) - from(k) < rimmed ? from(k) : NaN)
@@ -46,6 +45,6 @@ if (text) {
              fillstyle solid 1 noborder linecolor rgb colors[k], \
          for [k=1:8] data using ((broad(k) + to(k)) / 2):(lane($1)):(broad(k)):(to(k)):(lane($1) - 0.33):(lane($1) + 0.33) with boxxyerror \
              fillstyle pattern patterns[k] border linecolor rgb black linecolor rgb colors[k] dashtype 1 linewidth 0.3 title named(k), \
-         data using (($3 + $4) / 2 / unit_s):(0.55):(waits($3 / unit_s, $4 / unit_s)) with labels font ',12' notitle, \
+         data using (($3 + $4) / 2 / unit_s):(0.55):(waits($3 / unit_s, $4 / unit_s)) with labels offset 0,0.3 font ',12' notitle, \
          NaN with lines linecolor rgb black dashtype (8,6) linewidth 1.2 title 'end of the iteration'
 }

@@ -20,14 +20,13 @@ set xrange [0 : most]
 set yrange [groups + 0.7 : 0.3]
 unset ytics
 longest = 0
-letters = (text ? 34 : narrow ? 30 : 56)
-short(name) = (strlen(name) > letters ? name[1:letters - 3].'...' : name)
+letters = (text ? 34 : room_for(narrow ? 0.3 : 0.36, 12))
 do for [g=1:groups] {
-    name = (text ? short(labels[g]) : short(notes[g]))
+    name = (text ? short(labels[g], letters) : short(notes[g], letters))
     longest = strlen(name) > longest ? strlen(name) : longest
     set label g name at graph 0, first g right offset -1,0 font (text ? '' : ',12')
 }
-set lmargin (text ? longest + 2 : 0.62 * longest + 2.5)
+set lmargin (text ? longest + 2 : margin_for(longest, 12))
 set grid noytics
 set key horizontal maxrows 2
 
@@ -35,18 +34,18 @@ if (text) {
     plot data using (clip($6)):1 with points pointtype 3 title '90th percentile', data using 7:1 with points pointtype 2 title 'in-sample mean', \
          data using 4:1 with points pointtype 1 title 'mean'
 } else {
-    eval centred
-    set tmargin 5.5
-    set rmargin (narrow ? 20 : 22)
-    set key horizontal maxrows (narrow ? 6 : 3) font ',13'
+    set tmargin 3 + 1.02 * count_lines(heading)
+    set rmargin (narrow ? 21 : 25)
+    set key horizontal maxrows (narrow ? 6 : 3) font ',12'
     # numbers next to the rows: runs, mean, in-sample, bias
-    array heads[4] = ['runs', 'held out', 'seen', 'bias']
-    column_at(c) = (narrow ? 1 + 4.4 * c : 5 * c) + (c == 2 ? 0.6 : 0)
-    do for [c=1:4] { set label 100 + c heads[c] at graph 1, first 0 right offset column_at(c),0 font ',12' }
+    array heads[4] = ['runs', 'out', 'seen', 'bias']
+    column_at(c) = (narrow ? 5. : 6.) * c - (c == 1 ? 0.5 : 0)
+    do for [c=1:4] { set label 100 + c heads[c] at graph 1, graph 1 right offset column_at(c),0.8 font ',12' }
     set arrow from mean_pct, graph 0 to mean_pct, graph 1 nohead back linecolor rgb '#D55E00' dashtype (4,4) linewidth 1
+    if (narrow) { set xtics most > 40 ? 20 : 10 }
     beyond(v) = (v > most ? sprintf('%.0f', v) : '')
     plot data using ($3 >= 5 ? clip($5) : NaN):1:(clip($6) - clip($5)):(0) with vectors nohead linecolor rgb '#9AC4DF' dashtype 1 linewidth 4 \
-             title 'median to 90th percentile (of 5 runs or more)', \
+             title (narrow ? 'median to 90th percentile' : 'median to 90th percentile (of 5 runs or more)'), \
          data using (clip($7)):1:(clip($4) - clip($7)):(0) with vectors nohead linecolor rgb black dashtype 1 linewidth 1, \
          data using ($5 <= most ? $5 : NaN):1 with points linecolor rgb '#0072B2' pointtype 7 pointsize 0.5 title 'median', \
          data using ($4 <= most ? $4 : NaN):1 with points linecolor rgb '#D55E00' pointtype 13 pointsize 0.9 title 'mean, held out of the fit', \
@@ -58,5 +57,5 @@ if (text) {
          data using (most):1:(sprintf('%d', $3)) with labels right offset column_at(1),0 font ',12', \
          data using (most):1:(sprintf('%.1f', $4)) with labels right offset column_at(2),0 font ',12', \
          data using (most):1:(sprintf('%.1f', $7)) with labels right offset column_at(3),0 font ',12', \
-         data using (most):1:(sprintf('%+.1f', $8)) with labels right offset column_at(4),0 font ',12'
+         data using (most):1:(sprintf('%s%.1f', $8 < 0 ? '−' : '+', abs($8))) with labels right offset column_at(4),0 font ',12'
 }

@@ -248,10 +248,23 @@ static const char *some_modules(struct dl_megatron_reader *r, const char *given)
     return out.length > 0 ? dl_text_string(&out) : "none";
 }
 
+/* What 8-bit training keeps in 8 bits beside operands of products. */
+static void read_store(struct dl_megatron_reader *r) {
+    const bool attention = dl_arguments_flag(r->a, "fp8_dot_product_attention|"
+                                                   "fp8_multi_head_attention"),
+               mlp = dl_arguments_flag(r->a, "activation_func_fp8_input_store|"
+                                             "fp8_activation_input_store"),
+               narrow = dl_arguments_find(r->a, "fp8|fp8_format|fp8_hybrid|fp8_e4m3") != NULL;
+    if (narrow && (attention || mlp))
+        dl_plan_words_add(r->out, "fp8-store", "%s%s%s", attention ? "attention" : "",
+                          attention && mlp ? "," : "", mlp ? "mlp" : "");
+}
+
 /* The optimizer's states on the host; activations of the first layers. */
 static enum dl_code read_offload(struct dl_megatron_reader *r) {
     const bool states = dl_arguments_flag(r->a, "optimizer_cpu_offload");
     double frac = 1, layers = 0;
+    read_store(r);
     DL_TRY(dl_arguments_number(r->a, "optimizer_offload_fraction", 0, 1, &frac, r->err));
     DL_TRY(dl_megatron_number(r, "cpu_offloading_num_layers", &layers));
     const bool kept = layers > 0 && dl_known(r->layers);

@@ -218,13 +218,14 @@ static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p
     const double used = p->memory.total_bytes / p->memory.capacity_bytes; /* NAN: unknown */
     const char *text = d->advice;
     if (p->fits && used > DL_TIGHT_FRAC)
-        warn(p,
-             dl_arena_printf(d->arena,
-                             "memory is tight: %.0f %% of the device's, fits with a probability of "
-                             "%.0f %%; near the limit allocators free and retry, and some runs took "
-                             "3 to 6 times as long",
-                             100 * used, 100 * p->fits_probability_frac),
-             false);
+        warn(
+            p,
+            dl_arena_printf(d->arena,
+                            "memory is tight: %.0f %% of the device's, fits with a probability of "
+                            "%.0f %%; near the limit allocators free and retry, and some runs took "
+                            "3 to 6 times as long",
+                            100 * used, 100 * p->fits_probability_frac),
+            false);
     if (p->fits) return;
     if (text == NULL && p->max_batch_samples >= 1) {
         text = dl_arena_printf(d->arena,

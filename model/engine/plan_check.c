@@ -383,6 +383,8 @@ enum dl_code dl_plan_check_settings(const struct dl_workload *workload,
     if (plan->lora.rank > 0 && (plan->shard == 3 || plan->strategy->shard == 3))
         return dl_fail(err, DL_ERR_USAGE,
                        "--lora-rank: frozen weights are not sharded; give --zero 0 to 2");
+    if (s->fp8_store != 0 && dl_precision_operand_bytes(plan->precision) > 1)
+        return dl_fail(err, DL_ERR_USAGE, "--fp8-store: goes with --precision fp8");
     if (plan->lora.targets != 0 && plan->lora.rank <= 0)
         return dl_fail(err, DL_ERR_USAGE, "--lora-targets: goes with --lora-rank");
     DL_TRY(check_stacked(workload, framework, plan, err));

@@ -136,6 +136,7 @@ static bool overlaps_experts(const struct dl_plan *plan) { return plan->settings
 static bool lists_stages(const struct dl_plan *plan) { return plan->stage_layers != NULL; }
 static bool packs(const struct dl_plan *plan) { return plan->packed_length_tokens > 0; }
 static bool offloads(const struct dl_plan *plan) { return plan->offload.what != 0; }
+static bool stores_8_bits(const struct dl_plan *plan) { return plan->settings.fp8_store != 0; }
 static bool adapts(const struct dl_plan *plan) { return plan->lora.rank > 0; }
 static const struct own {
     const char *name, *text;
@@ -146,6 +147,7 @@ static const struct own {
     {"recompute-modules", "--recompute of modules", recomputes_modules},
     {"moe-overlap", "--moe-overlap", overlaps_experts},
     {"lora", "--lora-rank", adapts},
+    {"fp8-store", "--fp8-store", stores_8_bits},
     {"packed-length", "--packed-length", packs},
     {"offload", "--offload", offloads},
     {"stage-layers", "--stage-layers", lists_stages},

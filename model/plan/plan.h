@@ -57,8 +57,9 @@ struct dl_plan_experts {
 struct dl_plan_settings {
     int overlap_grad_reduce, overlap_param_gather, tp_comm_overlap; /* enum dl_switch */
     int gradient_compression, allreduce, moe_dispatch, cp_comm;
-    int cuda_graphs;  /* enum dl_cuda_graphs */
-    bool moe_overlap; /* experts' exchanges behind kernels of another micro-batch */
+    int cuda_graphs;    /* enum dl_cuda_graphs */
+    unsigned fp8_store; /* bits of enum dl_fp8_store */
+    bool moe_overlap;   /* experts' exchanges behind kernels of another micro-batch */
     struct dl_path_choice between_nodes;
 };
 extern const char *const dl_switch_names[];               /* "open","0","1", NULL */
@@ -67,6 +68,10 @@ extern const char *const dl_allreduce_names[];            /* "auto","flat","hier
 /* "open","alltoall","allgather","deepep","hybridep", NULL */
 extern const char *const dl_moe_dispatch_names[];
 extern const char *const dl_cp_comm_names[]; /* "open","ring","allgather","alltoall", NULL */
+/* What 8-bit training keeps in 8 bits for backward beside operands of products: queries, keys,
+ * values and result of attention; the input of the MLP's activation. */
+enum dl_fp8_store { DL_FP8_STORE_ATTENTION, DL_FP8_STORE_MLP };
+extern const char *const dl_fp8_store_names[]; /* "attention","mlp", NULL */
 /* What one launch of the host replays. */
 enum dl_cuda_graphs { DL_GRAPHS_OPEN, DL_GRAPHS_NONE, DL_GRAPHS_LAYER, DL_GRAPHS_ITERATION };
 extern const char *const dl_cuda_graphs_names[]; /* "open","none","layer","iteration", NULL */

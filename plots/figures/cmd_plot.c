@@ -12,6 +12,7 @@
 struct asked {
     bool numbers, format_given, by_given, where_given;
     int format;
+    int64_t width;
     const char *title, *path, *by;
 };
 #define ASKED(member) struct asked, member
@@ -30,6 +31,10 @@ static const struct dl_option plot_options[] = {
     {"format", 0, "png|svg|pdf|eps|terminal", "Output",
      "format of the figure; default: by the extension of FILE, terminal without -o",
      DL_CHOICE(ASKED(format), .choices = dl_plot_formats, DL_GIVEN(ASKED(format_given)))},
+    {"width", 0, "PX", "Output",
+     "width of the figure in pixels, 400 to 4000; text keeps its size; default: by the kind, 800 "
+     "to 1000 (PDF and EPS: 24 cm are 800)",
+     DL_INTEGER(ASKED(width), .min = 400, .max = 4000)},
     {"output", 'o', "FILE", "Output",
      "write the figure to FILE, replaced only when complete; without an extension: .png and .svg",
      DL_TEXT(ASKED(path))},
@@ -226,6 +231,14 @@ static enum dl_code draw(struct dl_context *context, const struct dl_figure *fig
     return DL_OK;
 }
 
+/* Rows of text keep their height; a picture of curves keeps its proportions, and a narrow one has
+ * its key in a column below. */
+static void set_width(struct dl_figure *figure, int width) {
+    if (figure->height == 0) figure->height = width > 800 ? 540 * width / 800 : 540;
+    if (width < 700) figure->height += 100;
+    figure->width = width;
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     const struct dl_plot_kind *kind = NULL;
@@ -240,6 +253,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(kind->build(context, options, &figure, err));
     if (asked.numbers) return context->output(options, dl_table_csv(&figure.table), err);
     if (asked.title != NULL) figure.title = asked.title;
+    if (asked.width > 0) set_width(&figure, (int)asked.width);
     for (int i = 0; i < count; i++) DL_TRY(draw(context, &figure, kind->script, &pictures[i], err));
     return DL_OK;
 }
@@ -276,6 +290,6 @@ const struct dl_command dl_cmd_plot = {
     .words = "scaling efficiency strategies breakdown timeline pipeline memory mfu roofline pareto "
              "campaign checkpoint advise match heterogeneous error kernels alphabeta",
     .options = tables,
-    .common = "where by title csv format output systems workloads " DL_COMMON_INPUTS "help",
+    .common = "where by title csv format width output systems workloads " DL_COMMON_INPUTS "help",
     .run = run,
 };

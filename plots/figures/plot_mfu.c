@@ -53,10 +53,8 @@ enum dl_code dl_plot_mfu(struct dl_context *context, const struct dl_options *op
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < p.count; i++)
         DL_TRY(add_bar(&out->table, &p.inputs, &p.rows[i], &bars[i], err));
-    out->title =
-        dl_arena_printf(context->arena,
-                        "Predicted share of the datasheet rate that %s reaches: model flop "
-                        "(MFU), with recomputation (HFU)",
-                        p.inputs.workload->name);
+    out->title = dl_arena_printf(context->arena,
+                                 "Predicted MFU of %s: its flop per second over the datasheet rate",
+                                 p.inputs.workload->name);
     return DL_OK;
 }

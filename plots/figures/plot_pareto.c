@@ -15,6 +15,7 @@ static const struct dl_column columns[] = {
     {"best", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
     {"devices", "devices", "", DL_COLUMN_INTEGER, 0, 0},
     {"plan", "plan", "", DL_COLUMN_STRING, 0, 0},
+    {"name", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
 enum column {
     STRATEGY,
@@ -38,7 +39,7 @@ static const char *const names[COLUMNS] = {
 
 struct plan {
     int group;
-    const char *strategy, *text;
+    const char *strategy, *text, *name;
     double memory_bytes, iteration_s, devices;
     int best;
 };
@@ -47,6 +48,23 @@ static int by_group_and_memory(const void *a, const void *b) {
     const struct plan *x = a, *y = b;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
     return x->memory_bytes < y->memory_bytes ? -1 : x->memory_bytes > y->memory_bytes;
+}
+
+/* What differs from plain data parallelism, for a label: "tp8 pp2 mb1 full". */
+static const char *name_of(struct dl_arena *arena, const char *const *c, const int *at) {
+    static const struct {
+        enum column column;
+        const char *letters, *usual;
+    } parts[] = {{DP, "dp", ""},    {TP, "tp", "1"},     {PP, "pp", "1"},        {SP, "cp", "1"},
+                 {MICRO, "mb", ""}, {ZERO, "zero", "0"}, {RECOMPUTE, "", "none"}};
+    const char *name = "";
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const char *value = c[at[parts[i].column]];
+        if (strcmp(value, parts[i].usual) != 0)
+            name = dl_arena_printf(arena, "%s%s%s%s", name, name[0] != 0 ? " " : "",
+                                   parts[i].letters, value);
+    }
+    return name;
 }
 
 static enum dl_code read_plan(const struct dl_csv *csv, int row, const int *at,
@@ -63,6 +81,7 @@ static enum dl_code read_plan(const struct dl_csv *csv, int row, const int *at,
     out->text = dl_arena_printf(
         arena, "dp %s, tp %s, pp %s, sp %s, micro-batch %s, zero %s, recompute %s", c[at[DP]],
         c[at[TP]], c[at[PP]], c[at[SP]], c[at[MICRO]], c[at[ZERO]], c[at[RECOMPUTE]]);
+    out->name = name_of(arena, c, at);
     return DL_OK;
 }
 
@@ -170,6 +189,7 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
         c[4].integer = plans[i].best;
         c[5].integer = (int64_t)plans[i].devices;
         c[6].string = plans[i].text;
+        c[7].string = plans[i].name;
     }
     const char *varied = varied_columns(&csv, context->arena);
     out->title =

@@ -151,7 +151,7 @@ enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_option
     measure(&p->prediction.course, &chart);
     name(context->arena, p, &chart, out);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    out->height = 190 + 34 * (stages < 10 ? 10 : stages);
+    out->height = 240 + 34 * (stages < 10 ? 10 : stages);
     fill(&chart, &p->prediction, out);
     return DL_OK;
 }

@@ -151,6 +151,8 @@ static void canvas_size(int64_t *columns, int64_t *lines) {
     *lines = window("LINES", terminal && size.ws_row > 1 ? size.ws_row - 1 : 0, 30, 20, 60);
 }
 
+enum { HEADING_LINES = 8 };
+
 struct arguments {
     const char *words[64];
     int count;
@@ -180,6 +182,41 @@ static void set_array(struct arguments *a, struct dl_arena *arena, const char *n
     add(a, list == NULL ? NULL : dl_arena_printf(arena, "array %s[%d]=[%s]", name, count, list));
 }
 
+static int width_of(const struct dl_figure *figure) {
+    return figure->width > 0 ? figure->width : 800;
+}
+
+/* Breaks a text at blanks into lines of at most so many letters; gnuplot's own words drop quotes.
+ */
+static void add_lines(struct dl_arena *arena, const char *text, int most, const char **lines,
+                      int *count) {
+    while (text != NULL && *text != 0 && *count < HEADING_LINES) {
+        size_t bytes = 0, end = 0;
+        for (int letters = 0; text[bytes] != 0 && letters <= most; letters++) {
+            if (text[bytes] == ' ') end = bytes;
+            const int length = (int)dl_utf8_bytes(text + bytes, strnlen(text + bytes, 4));
+            bytes += length > 0 ? (size_t)length : 1;
+        }
+        if (text[bytes] == 0 || end == 0 || *count == HEADING_LINES - 1) end = strlen(text);
+        lines[(*count)++] = dl_arena_strndup(arena, text, end);
+        text += end + (text[end] == ' ');
+    }
+}
+
+static void set_heading(struct arguments *a, struct dl_arena *arena, const struct dl_figure *figure,
+                        enum dl_plot_format format) {
+    /* pixels of a letter, on average: letter_px of style.gp */
+    const double letter_px = 0.92 * (format == DL_PLOT_SVG   ? 8.2
+                                     : format == DL_PLOT_PNG ? 9.2
+                                                             : 8.7);
+    const int most = format == DL_PLOT_TERMINAL ? 1000 : (int)((width_of(figure) - 20) / letter_px);
+    const char *lines[HEADING_LINES] = {""};
+    int count = 0;
+    add_lines(arena, figure->title, most, lines, &count);
+    add_lines(arena, figure->subtitle, most, lines, &count);
+    set_array(a, arena, "heading_lines", lines, count > 0 ? count : 1);
+}
+
 static void describe(struct arguments *a, const struct dl_context *context,
                      const struct dl_figure *figure, enum dl_plot_format format) {
     struct dl_arena *arena = context->arena;
@@ -189,12 +226,10 @@ static void describe(struct arguments *a, const struct dl_context *context,
     set(a, arena, "format", quoted(arena, dl_plot_formats[format], '\''));
     set(a, arena, "columns", dl_arena_printf(arena, "%" PRId64, columns));
     set(a, arena, "lines", dl_arena_printf(arena, "%" PRId64, lines));
-    set(a, arena, "wide", dl_arena_printf(arena, "%d", figure->width > 0 ? figure->width : 800));
+    set(a, arena, "wide", dl_arena_printf(arena, "%d", width_of(figure)));
     set(a, arena, "high", dl_arena_printf(arena, "%d", figure->height > 0 ? figure->height : 540));
     set(a, arena, "color", context->color ? "1" : "0");
-    set(a, arena, "title", quoted(arena, figure->title == NULL ? "" : figure->title, '\''));
-    set(a, arena, "subtitle",
-        quoted(arena, figure->subtitle == NULL ? "" : figure->subtitle, '\''));
+    set_heading(a, arena, figure, format);
     set(a, arena, "groups", dl_arena_printf(arena, "%d", figure->group_count));
     set_array(a, arena, "labels", figure->labels, figure->group_count);
     int notes = figure->group_count; /* at least; a figure may have notes on other things */
@@ -338,6 +373,9 @@ static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_fig
     if (!is_figure(format, out->bytes, out->length))
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot printed something that is no %s file",
                        dl_plot_formats[format]);
+    /* in the locale C it warns of a sign that no figure has */
+    if (strstr(messages, "warning:") != NULL && strstr(messages, "degree sign") == NULL)
+        context->note(context, "gnuplot: %s", complaint(messages));
     return DL_OK;
 }
 

@@ -219,6 +219,26 @@ static enum dl_code add_recompute(const struct dl_plan *plan, struct dl_text *ou
     return DL_OK;
 }
 
+/* Settings that it has an option for; others are refused. */
+static enum dl_code add_settings(const struct dl_plan *plan, struct dl_text *out,
+                                 struct dl_err *err) {
+    if (plan->offload.what == 1u << DL_OFFLOAD_OPTIMIZER) {
+        flag(out, true, "optimizer-cpu-offload");
+        number(out, "optimizer-offload-fraction", plan->offload.frac > 0 ? plan->offload.frac : 1);
+    } else if (plan->offload.what != 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: of --offload it takes optimizer alone");
+    if (plan->settings.fp8_store != 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: pretrain_gpt.py has no option for --fp8-store; leave it "
+                       "out");
+    if (plan->packed_length_tokens > 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: pretrain_gpt.py packs no sequences: leave out "
+                       "--packed-length");
+    return DL_OK;
+}
+
 static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text *out,
                              struct dl_err *err) {
     const struct dl_plan *plan = row->plan;
@@ -255,16 +275,7 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
          "tp-comm-overlap");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
-    if (plan->offload.what == 1u << DL_OFFLOAD_OPTIMIZER) {
-        flag(out, true, "optimizer-cpu-offload");
-        number(out, "optimizer-offload-fraction", plan->offload.frac > 0 ? plan->offload.frac : 1);
-    } else if (plan->offload.what != 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--export megatron: of --offload it takes optimizer alone");
-    if (plan->packed_length_tokens > 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--export megatron: pretrain_gpt.py packs no sequences: leave out "
-                       "--packed-length");
+    DL_TRY(add_settings(plan, out, err));
     if (plan->lora.rank > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export megatron: pretrain_gpt.py has no adapters: leave out --lora-rank");

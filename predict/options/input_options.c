@@ -199,6 +199,10 @@ const struct dl_option dl_input_options[] = {
      "ranks, or each token once to every node of its experts (DeepEP, HybridEP); default: as the "
      "framework's release does",
      DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
+    {"fp8-store", 0, "LIST", "Plan: framework settings",
+     "with 8-bit precision: also keep in 8 bits what attention reads and writes (attention) and "
+     "what the MLP's activation reads (mlp)",
+     DL_SET(PLAN(settings.fp8_store), .choices = dl_fp8_store_names)},
     {"cp-comm", 0, "ring|allgather|alltoall", "Plan: framework settings",
      "with context parallelism: pass keys and values around a ring, gather them, or exchange "
      "shares "

@@ -42,18 +42,22 @@ class Problem extends Error {
 const said = (e) => (e instanceof Problem ? String(e) : e.message);
 const headers = (more) => ({ ...more, ...(token ? { Authorization: 'Bearer ' + token } : {}) });
 async function ask(path, body, { signal, media = 'application/json', accept } = {}) {
+  const sent = token;
   const more = { ...(body === undefined ? {} : { 'Content-Type': media }), ...(accept ? { Accept: accept } : {}) };
   const answer = await fetch(path, { headers: headers(more), signal, ...(body === undefined ? {} : { method: 'POST', body }) });
-  if (answer.status === 401 && askToken()) return ask(path, body, { signal, media, accept });
+  if (answer.status === 401 && (token !== sent || askToken())) return ask(path, body, { signal, media, accept });
   if (answer.ok) return answer;
   throw new Problem(await answer.json().catch(() => ({})), answer.status);
 }
 const post = async (command, options) => (await ask('v1/' + command, JSON.stringify(options))).json();
 const list = async (what) => (await ask('v1/' + what)).json();
+let declined = false; // several requests may be refused at once: the question is put once
 function askToken() {
+  if (declined) return false;
   const given = window.prompt('This service asks for a token:');
   token = given || '';
-  return Boolean(given);
+  declined = !given;
+  return !declined;
 }
 
 // ---- tables, files, the clipboard

@@ -237,7 +237,7 @@ for kind in scaling timeline memory mfu efficiency strategies; do
     run plot $kind --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2
     check "$kind in the terminal" 0
 done
-run plot scaling --system iris-v100 --workload vgg16 --framework pytorch-ddp,horovod-tensorflow --nodes 1-4*2 -o "$work/two.svg"
+run plot scaling --system iris-v100 --workload vgg16 --framework pytorch-ddp,horovod-tensorflow --nodes 1-4*2 --width 1400 -o "$work/two.svg"
 cp "$work/two.svg" "$work/out"
 has 'a curve has its name and last value next to it' '>horovod-tensorflow: [0-9]+<'
 hasnt 'what is absent is not explained' 'points: measured'
@@ -309,7 +309,7 @@ has 'as large as the terminal' '^fits$'
 
 # Texts stay texts
 title="it's \`touch $work/evil1\` \$(touch $work/evil2)'; system('touch $work/evil3'); x=' {/=40 a}_b %s %d \\n <svg> & \"q\""
-run plot scaling "$runs" --workload resnet50 --system dgx1-p100 --title "$title" -o "$work/title"
+run plot scaling "$runs" --workload resnet50 --system dgx1-p100 --title "$title" --width 2400 -o "$work/title"
 check 'a hostile title' 0
 for i in 1 2 3; do absent "no command of the title runs ($i)" "$work/evil$i"; done
 cp "$work/title.svg" "$work/out"

@@ -21,13 +21,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *text;
 
     if (size > 4 && memcmp(data, "PK", 2) == 0 &&
-        (dl_zip_file("input", data, size, "config.json", 1 << 20, &arena, &json, &length, &err) !=
-             DL_OK ||
+        (dl_zip_file(&(struct dl_zip){"input", data, size}, "config.json", 1 << 20, &arena, &json,
+                     &length, &err) != DL_OK ||
          json == NULL)) {
         dl_arena_free(&arena);
         return 0;
     }
-    if (dl_keras_text("input", json, length, NULL, &arena, k, &text, &err) == DL_OK) {
+    if (dl_keras_text(&(struct dl_keras_source){"input", json, length, NULL}, &arena, k, &text,
+                      &err) == DL_OK) {
         struct dl_json *made;
         struct dl_workload workload;
         if (dl_json_parse("made", text, strlen(text), &arena, &made, &err) != DL_OK) abort();

@@ -85,6 +85,9 @@ def documents(s):
                             {"Content-Type": "application/octet-stream"})
     check("an ONNX model becomes a workload", status == 200 or b"protobuf" in body, body[:300])
     s.problem("a broken model", 422, "POST", "/v1/import/onnx", os.urandom(5000), headers={"Content-Type": "application/octet-stream"})
+    for name, expected in (("config/llama.json", b"dlmodel-workload"), ("runs/megatron.sh", b"dlmodel predict --workload"), ("logs/horovod.log", b"id,source,")):
+        status, _, body = s.ask("POST", "/v1/import/auto", read(f"{FIXTURES}/{name}"), headers={"Content-Type": "application/octet-stream"})
+        check(f"{name} is recognized by its content", status == 200 and expected in body[:300], (status, body))
     s.problem("an unknown kind of file", 404, "POST", "/v1/import/exe", b"x", headers={"Content-Type": "application/octet-stream"})
     s.problem("a broken document keeps its place", 422, "POST", "/v1/predict", {**RUN, "workload": {"format": "dlmodel-workload"}})
     s.problem("a broken table", 422, "POST", "/v1/compare", {"files": [{"name": "my.csv", "text": "a,b\n1,2\n"}]})
@@ -125,6 +128,10 @@ def page(s):
           api["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"])
     script = s.ask("POST", "/v1/script", {"framework": "pytorch-ddp", "workload": "resnet50", "nodes": 2, "site": "iris"})
     check("a Slurm job", script[0] == 200 and b"#SBATCH --nodes=2" in script[2], script)
+    site = json.loads(read("slurm/sites/iris.json"))
+    site["partition"] = "of-the-request"
+    script = s.ask("POST", "/v1/script", {"framework": "pytorch-ddp", "workload": "resnet50", "nodes": 2, "site": site})
+    check("a Slurm job for a site of the request", script[0] == 200 and b"#SBATCH --partition=of-the-request\n" in script[2], script)
     s.problem("a job takes no folder", 422, "POST", "/v1/script", {"framework": "pytorch-ddp", "dir": "x"})
 
 

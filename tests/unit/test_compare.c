@@ -326,7 +326,7 @@ static void runs_that_do_not_say_their_release(void **state) {
     struct dl_fit_prediction said[ROWS];
     assert_int_equal(dl_csv_parse("runs.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
     if (dl_fit_rows_read(&data, &csv, 1, &arena, &rows, &err) != DL_OK ||
-        dl_fit_rows_predict(&rows, NULL, NULL, 0, NULL, said, &err) != DL_OK)
+        dl_fit_rows_predict(&rows, NULL, NULL, said, &err) != DL_OK)
         fail_msg("%s", err.message);
     static const bool assumed[ROWS] = {false, true, true, false, true};
     for (int i = 0; i < ROWS; i++) {

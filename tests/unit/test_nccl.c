@@ -156,15 +156,6 @@ static void version_switch_by_hand(void **state) {
     check_close(cost.latency_s * 1e6, 307.2, 1e-9);
 }
 
-/* NVLink, 4 nodes of 4, 2 channels: ring 10000 B/us, tree 7500; (6 * 15 - (15 * 2 + 4 * 3)) us =
- * 48; 10000 * 7500 / 2500 * 48 = 1.44e6. */
-static void tree_threshold_of_2_4(void **state) {
-    check_close(dl_nccl24_tree_threshold_bytes(16, 4, 2, true), 1.44e6, 1e-9);
-    assert_true(isinf(dl_nccl24_tree_threshold_bytes(16, 2, 2, true)));
-    check_close(dl_nccl24_tree_threshold_bytes(8, 1, 6, true), 0.0, 1e-12);
-    check_close(dl_nccl24_tree_threshold_bytes(32, 8, 1, false), 10000.0 * (186 - 57), 1e-9);
-}
-
 /* The envelope used for predictions never lies below the formula and never falls. */
 static void monotone_envelope(void **state) {
     int number = 0;
@@ -285,7 +276,6 @@ int main(void) {
                                        cmocka_unit_test(other_operations_by_hand),
                                        cmocka_unit_test(versions_find_their_span),
                                        cmocka_unit_test(version_switch_by_hand),
-                                       cmocka_unit_test(tree_threshold_of_2_4),
                                        cmocka_unit_test(monotone_envelope),
                                        cmocka_unit_test(imposed_by_the_system),
                                        cmocka_unit_test(connections_of_rings)};

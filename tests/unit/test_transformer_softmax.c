@@ -47,6 +47,9 @@ static void fused_when_matrices_divide(void **state) {
     layer.requested.tokens = 4096; /* more columns than the kernel takes */
     assert_int_equal(
         dl_transformer_softmax_kernels(&framework, DL_MIXED, &layer, DL_FORWARD, 2, kernels), 4);
+    const struct dl_framework any_keys = {.kernels = {.softmax_matrices = 4}};
+    assert_int_equal(
+        dl_transformer_softmax_kernels(&any_keys, DL_MIXED, &layer, DL_FORWARD, 2, kernels), 0);
     layer.attention.flash = true;
     assert_int_equal(
         dl_transformer_softmax_kernels(&framework, DL_MIXED, &layer, DL_FORWARD, 2, kernels), 0);

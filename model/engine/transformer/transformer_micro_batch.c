@@ -230,6 +230,7 @@ struct kept {
     enum dl_attention_kernel attention;
     enum dl_compiler compiler;
     unsigned modules; /* recomputed */
+    unsigned fp8_store;
     struct dl_plan_lora lora;
     double compute_scale;
     int64_t sp, ep, ep_within_tp_cp;
@@ -249,6 +250,7 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
                          .attention = tf->input.attention,
                          .compiler = tf->input.compiler,
                          .modules = tf->input.recomputed.modules,
+                         .fp8_store = tf->input.settings.fp8_store,
                          .lora = tf->input.lora,
                          .compute_scale = tf->compute_scale,
                          .sp = m->split->sp,
@@ -260,9 +262,10 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
 static bool same_kernels(const struct kept *a, const struct kept *b) {
     return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
            a->attention == b->attention && a->compiler == b->compiler && a->modules == b->modules &&
-           a->lora.rank == b->lora.rank && a->lora.targets == b->lora.targets &&
-           a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep &&
-           a->ep_within_tp_cp == b->ep_within_tp_cp && a->sequence_parallel == b->sequence_parallel;
+           a->fp8_store == b->fp8_store && a->lora.rank == b->lora.rank &&
+           a->lora.targets == b->lora.targets && a->compute_scale == b->compute_scale &&
+           a->sp == b->sp && a->ep == b->ep && a->ep_within_tp_cp == b->ep_within_tp_cp &&
+           a->sequence_parallel == b->sequence_parallel;
 }
 
 /* From the memo, or into it. */

@@ -348,6 +348,24 @@ static bool is_flash(const struct dl_transformer *tf, const struct dl_layer *lay
     return kernel == DL_ATTENTION_OPEN ? layer->attention.flash : kernel == DL_ATTENTION_FLASH;
 }
 
+/* F-FP8-STORE: whether the plan keeps this result in 8 bits. */
+static bool is_stored_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l,
+                             const struct dl_layer *layer) {
+    const unsigned store = tf->input.settings.fp8_store;
+    const bool attention = (store >> DL_FP8_STORE_ATTENTION & 1) != 0,
+               mlp = (store >> DL_FP8_STORE_MLP & 1) != 0;
+    if (store == 0) return false;
+    if (layer->kind == &dl_layer_attention) return attention;
+    for (int i = 0; i < tf->layer_count; i++) {
+        const struct dl_layer *reader = &tf->workload->layers[tf->layers[i].index];
+        const bool reads = (attention && reader->kind == &dl_layer_attention) ||
+                           (mlp && reader->kind->work == DL_WORK_ACTIVATION);
+        for (int j = 0; j < reader->input_count && reads; j++)
+            if (reader->inputs[j] == l->index) return true;
+    }
+    return false;
+}
+
 /* Bytes of an element that is kept: what normalizations and activations write, linear layers alone
  * read, in 8-bit training as 8 bits (F-TRANSFORMER-CASTS). */
 static double kept_width(const struct dl_transformer *tf, const struct dl_transformer_layer *l,
@@ -356,7 +374,8 @@ static double kept_width(const struct dl_transformer *tf, const struct dl_transf
                  operand = dl_precision_operand_bytes(tf->precision);
     const enum dl_work work = layer->kind->work;
     const bool linear = work == DL_WORK_LAYERNORM || work == DL_WORK_ACTIVATION;
-    return l->part == DL_TRANSFORMER_BODY && linear ? fmin(width, operand) : width;
+    const bool narrow = linear || is_stored_narrow(tf, l, layer);
+    return l->part == DL_TRANSFORMER_BODY && narrow ? fmin(width, operand) : width;
 }
 
 /* F-MEM-LOSS: what the loss holds at its peak for each 16-bit logit; NAN: what the layer says. */

@@ -112,8 +112,6 @@ bool dl_copy_star_cost(const struct dl_system *system, int64_t devices, double b
 bool dl_copy_ring_cost(const struct dl_system *system, int64_t devices, double bytes,
                        struct dl_cost_parts *out) {
     struct paths paths;
-    *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
-    if (devices <= 1) return true;
     if (!paths_of(system, devices, &paths)) return false;
     double slowest = INFINITY;
     for (int64_t d = 0; d < devices; d++) {
@@ -162,8 +160,6 @@ bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, 
                                struct dl_cost_parts *out) {
     struct dl_cost_parts star, pair;
     int64_t half = (devices + 1) / 2;
-    *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
-    if (devices <= 1) return true;
     if (!dl_copy_star_cost(system, half, bytes, &star) ||
         !dl_copy_tree_cost(system, 2, bytes, &pair))
         return false;

@@ -9,7 +9,8 @@
 #include "model/network/coll_internal.h"
 
 /* Each sets *out to the cost of `bytes` over `devices` >= 1 devices and returns true; false when
- * the system has no bandwidth for the path. One device costs 0, except for copies from the host. */
+ * the system has no bandwidth for the path. One device costs 0, except for copies from the host;
+ * a ring and a hierarchy have at least two. */
 
 /* F-COPY-HOST: `bytes` from the host to each device (or back); devices on the same host link one
  * after another. */

@@ -488,13 +488,3 @@ bool dl_nccl_choose(const struct dl_nccl_operation *operation, int force_algorit
     *out = parts(&c.best.line, steps_of(&s, graph, *algorithm));
     return true;
 }
-
-double dl_nccl24_tree_threshold_bytes(double ranks, double nodes, double channels, bool nvlink) {
-    if (nodes < 2.0) return 0.0;
-    double ring = nvlink ? 5000.0 * channels : 5000.0; /* MB/s, which is bytes per us */
-    double tree = nvlink ? ring * 0.75 * (nodes == 2.0 ? 2.0 : 1.0) : ring * 2.0 / 3.0;
-    if (tree > ring) return HUGE_VAL;
-    double ring_us = 6.0 * (ranks - 1.0),
-           tree_us = 15.0 * dl_floor_log2(nodes) + 4.0 * (ranks / nodes - 1.0);
-    return fmax(0.0, ring * tree / (ring - tree) * (ring_us - tree_us));
-}

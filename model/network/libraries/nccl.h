@@ -121,10 +121,6 @@ bool dl_nccl_choose(const struct dl_nccl_operation *operation, int force_algorit
                     int force_protocol, enum dl_nccl_algorithm *algorithm,
                     enum dl_nccl_protocol *protocol, struct dl_cost_parts *out);
 
-/* Largest message [byte] for which NCCL 2.4 preferred the tree to the ring; HUGE_VAL: always,
- * 0: never. */
-double dl_nccl24_tree_threshold_bytes(double ranks, double nodes, double channels, bool nvlink);
-
 /* F-NCCL-GRAPH: the graph for a request, from the links of the system. DL_ERR_INPUT when a link is
  * missing. */
 enum dl_code dl_nccl_graph_build(const struct dl_system *system,

@@ -28,8 +28,6 @@ enum dl_campaign_policy {
     DL_CAMPAIGN_MEDIAN_STOP, /* stops trials at checks; the caller states how many survive */
     DL_CAMPAIGN_POLICIES
 };
-/* "all","successive-halving","hyperband","asha","median-stop", NULL */
-extern const char *const dl_campaign_policy_names[];
 
 enum dl_campaign_order { DL_CAMPAIGN_FIFO, DL_CAMPAIGN_LONGEST_FIRST };
 /* "fifo","longest-first", NULL */

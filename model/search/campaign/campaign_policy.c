@@ -4,8 +4,6 @@
 
 #include "model/search/campaign/campaign_internal.h"
 
-const char *const dl_campaign_policy_names[] = {"all",  "successive-halving", "hyperband",
-                                                "asha", "median-stop",        NULL};
 const char *const dl_campaign_order_names[] = {"fifo", "longest-first", NULL};
 
 /* splitmix64 */
