@@ -191,6 +191,15 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     check 'a share of nothing' 2 'offload-fraction: goes with --offload'
     run predict $fsdp --offload nothing
     check 'what is not' 2 'offload: expected one of optimizer, activations, weights'
+    printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,global_batch,micro_batch,tp,pp,ep,metric,value,unit,recompute,zero,sequence_parallel,strategy,offload,offload_fraction\n' > "$SCRATCH/host.csv"
+    for cells in ',' 'optimizer,0.25' 'optimizer,' '"optimizer,activations",0.5'; do
+        echo "a,x,dgx-h100,megatron-core,mixtral_8x7b,bf16,2,8,64,1,2,1,4,iteration,1,s,none,1,1,expert,$cells" >> "$SCRATCH/host.csv"
+    done
+    columns=$("$DLMODEL" compare "$SCRATCH/host.csv" --rows --json 2> "$SCRATCH/err" | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | head -n 4 | tr '\n' ' ')
+    mixtral='--system dgx-h100 --workload mixtral_8x7b --framework megatron-core --nodes 2 --tp 2 --sequence-parallel --pp 1 --ep 4 --strategy expert --micro-batch 1 --precision bf16 --zero 1 --recompute none --global-batch 64'
+    options="$(field iteration_s $mixtral) $(field iteration_s $mixtral --offload optimizer --offload-fraction 0.25) $(field iteration_s $mixtral --offload optimizer) $(field iteration_s $mixtral --offload optimizer,activations --offload-fraction 0.5) "
+    holds 'the columns offload and offload_fraction are the options' "\"$columns\" == \"$options\""
+    holds 'they differ' "$(echo "$columns" | tr ' ' '\n' | sort -u | grep -c .) == 4"
 }
 # Documents of 2048 tokens in sequences of 8192 (F-PACKED): attention as in 4 times as many sequences of 2048, everything else as before. Causal pairs of a token: (d + 1)/2.
 # shellcheck disable=SC2086
