@@ -1,6 +1,7 @@
 /* A mixture of experts: parameters, multiply-adds, kernels, messages, states; each worked by hand.
  */
 #include "model/framework/host_dispatch.h"
+#include "model/framework/settings.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
@@ -613,6 +614,18 @@ static void limits(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* As an option of the command: a flag has no value, what is open has no option. */
+static void text_of_a_setting(void **state) {
+    struct dl_arena arena = {0};
+    struct dl_plan plan = {.settings.moe_overlap = false};
+    int n = 0;
+    while (strcmp(dl_settings_varied[n], "moe-overlap") != 0) n++;
+    assert_null(dl_settings_text(&plan, n, &arena));
+    plan.settings.moe_overlap = true;
+    assert_string_equal(dl_settings_text(&plan, n, &arena), "");
+    dl_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts),
@@ -630,6 +643,7 @@ int main(void) {
         cmocka_unit_test(calls_of_experts),
         cmocka_unit_test(host_of_experts),
         cmocka_unit_test(captured_iterations),
+        cmocka_unit_test(text_of_a_setting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
