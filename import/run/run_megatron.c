@@ -117,7 +117,9 @@ static void add_stage_layers(struct dl_megatron_reader *r, double first, double 
 }
 
 static enum dl_code read_stages(struct dl_megatron_reader *r) {
-    double v = 0, each = 0, first = NAN, last = NAN;
+    double v = 0, each = 0, first = NAN, last = NAN, further = 0;
+    DL_TRY(dl_megatron_number(r, "mtp_num_layers|num_nextn_predict_layers", &further));
+    if (further > 0) dl_plan_words_add(r->out, "mtp-layers", "%.0f", further);
     DL_TRY(dl_megatron_number(
         r, "num_virtual_stages_per_pipeline_rank|virtual_pipeline_model_parallel_size", &v));
     DL_TRY(dl_megatron_number(r, "num_layers_per_virtual_pipeline_stage", &each));

@@ -136,7 +136,8 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     const struct dl_workload *w = row->workload;
     const double seq = dl_export_number(w, "seq", NAN), hidden = dl_export_number(w, "hidden", NAN);
     const char *mlp = dl_export_word(w, "mlp", "gelu");
-    const double bias = dl_export_number(w, "bias", 1), dropout = dl_export_number(w, "dropout", 0);
+    const double bias = dl_export_number(w, "bias", 1), dropout = dl_export_number(w, "dropout", 0),
+                 further = dl_export_number(w, "mtp_layers", 0);
     number(out, "num-layers", dl_export_number(w, "layers", NAN));
     number(out, "hidden-size", hidden);
     number(out, "ffn-hidden-size", dl_export_number(w, "ffn", 4 * hidden));
@@ -156,6 +157,7 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     number(out, "hidden-dropout", dropout);
     add_attention(row, out);
     add_experts(row->framework, w, out);
+    if (further > 0) number(out, "mtp-num-layers", further);
 }
 
 static enum dl_code add_listed(const struct dl_plan *plan, struct dl_text *out,
