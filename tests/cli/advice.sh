@@ -117,9 +117,14 @@ if [ "$(of '.advice')" = null ]; then echo 'ok one number of nodes, no advice'; 
 predict --framework pytorch-ddp --nodes '1-64*2' --epochs 90 --deadline 1h --budget 500USD
 has 'advice as text' 'sweet spot: the largest node count'
 has 'a deadline' 'cheapest that meets the deadline: [0-9.]+ minutes'
-has 'a budget' 'fastest within the budget|no node count is within the budget'
+has 'a budget' 'fastest within the budget|no node count tried is within the budget'
 predict --framework pytorch-ddp --nodes 1,2 --epochs 90 --deadline 1min
-has 'a deadline that none meets' 'no node count meets the deadline'
+has 'a deadline that none meets' 'no node count tried meets the deadline'
+predict --framework pytorch-ddp --nodes 1 --epochs 90 --deadline 1min
+has 'a deadline that the only node count misses' 'no node count tried meets the deadline; the fastest, 1 node, takes [0-9.]+ hours'
+predict --framework pytorch-ddp --nodes 1 --epochs 90 --deadline 60d
+has 'a deadline that the only node count meets' 'cheapest that meets the deadline: [0-9.]+ hours'
+hasnt 'one node count has no sweet spot' 'sweet spot|scaling efficiency stays'
 predict --nodes 1,2 --deadline 1h
 check 'a deadline without a run' 2 'give the length of the run'
 predict --nodes 1,2 --epochs 1 --budget 5EUR
