@@ -19,10 +19,13 @@ import importlib
 import io
 import json
 import os
+import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 if TYPE_CHECKING:
+    import pandas
     from .recorder import RecordError, Recorded, from_torch
     from .recorder.sources import (from_diffusers, from_export, from_timm, from_torchvision,
                                    from_transformers)
@@ -30,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Cancelled", "Error", "Model", "RecordError", "Recorded", "Snapshot",
            "SnapshotError", "advise",
            "campaign", "compare", "explain", "from_diffusers", "from_export", "from_keras",
-           "from_timm", "from_torch", "from_torchvision", "from_transformers", "match", "names", "predict",
-           "read_snapshot", "search", "version"]
+           "from_timm", "from_torch", "from_torchvision", "from_transformers", "match", "names", "plot",
+           "predict", "predict_many", "read_snapshot", "search", "version"]
 
 from .keras import from_keras
 from .snapshot import Snapshot, SnapshotError, read_snapshot
@@ -80,6 +83,11 @@ class Answer(dict):  # type: ignore[type-arg]
         if key is None:
             raise TypeError("no rows in an answer of format %r" % self.get("format"))
         return [_flat(row) for row in self[key]]
+
+    def frame(self) -> "pandas.DataFrame":
+        """The rows as a DataFrame (pip install dlmodel[pandas])."""
+        import pandas
+        return pandas.DataFrame(self.rows())
 
 
 def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -223,7 +231,8 @@ class Model:
              progress: Optional[Progress]) -> tuple[str, list[str]]:
         if not self._context:
             raise ValueError("this Model is closed")
-        library, raised = self._library, []
+        library = self._library
+        raised: list[BaseException] = []
 
         def report(_: object, done: float, elapsed_s: float) -> int:
             try:
@@ -232,9 +241,9 @@ class Model:
                 raised.append(error)
                 return 1
 
-        watch = _Watch(_PROGRESS(report), None)
+        watch = None if progress is None else _Watch(_PROGRESS(report), None)  # lives until the end
         answer = library.dlmodel_call(self._context, json.dumps(request).encode(),
-                                      ctypes.byref(watch) if progress is not None else None)
+                                      None if watch is None else ctypes.byref(watch))
         if not answer:
             raise MemoryError("dlmodel")
         try:
@@ -261,6 +270,13 @@ class Model:
     def predict(self, **options: Any) -> Answer:
         """How long an iteration takes, one row per framework and number of nodes."""
         return self.call("predict", **options)
+
+    def predict_many(self, plans: Iterable[Mapping[str, Any]],
+                     threads: Optional[int] = None) -> list[Answer]:
+        """`predict` of each plan, in their order, on several threads (default: one for each core).
+        The first refused plan raises its Error."""
+        with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+            return list(pool.map(lambda plan: self.predict(**plan), plans))
 
     def search(self, **options: Any) -> Answer:
         """The best plans on given devices. progress: see Progress."""
@@ -328,6 +344,30 @@ def _model() -> Model:
 def predict(**options: Any) -> Answer:
     """Model.predict with the default data."""
     return _model().predict(**options)
+
+
+def predict_many(plans: Iterable[Mapping[str, Any]], threads: Optional[int] = None) -> list[Answer]:
+    """Model.predict_many with the default data."""
+    return _model().predict_many(plans, threads)
+
+
+def plot(kind: str, *files: str, output: str, set: Optional[Mapping[str, Value]] = None,
+         **options: Value) -> str:
+    """Draws a figure into the file `output` (.png, .svg, .pdf, .eps) with the program and gnuplot:
+    plot("breakdown", output="parts.svg", framework="pytorch-ddp", nodes="1-16*2"). Gives `output`."""
+    prefix = _installation()
+    program = os.environ.get("DLMODEL") or (os.path.join(prefix, "bin", "dlmodel") if prefix
+                                            else "dlmodel")
+    words = [program, "--quiet", "plot", kind, *files, "--output=" + output]
+    for name, value in options.items():
+        if value is not None and value is not False:
+            option = "--" + name.replace("_", "-")
+            words.append(option if value is True else "%s=%s" % (option, value))
+    words += ["--set=%s=%s" % item for item in (set or {}).items()]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Error({"status": done.returncode, "kind": "plot", "message": done.stderr.strip()})
+    return output
 
 
 def search(**options: Any) -> Answer:

@@ -1,3 +1,4 @@
+#!/bin/sh
 # commands.sh - sourced: the commands of a document run.
 
 # run_commands NAME: each line of $SCRATCH/commands, at least 8, in the folder $SCRATCH/at with `dlmodel` in the path.

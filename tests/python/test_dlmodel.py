@@ -4,8 +4,10 @@ tests/cli/python.sh."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -89,13 +91,32 @@ class Same(unittest.TestCase):
             self.assertEqual(untimed(answer), untimed(json.loads(text)), command)
             self.assertEqual(list(answer.messages), messages, command)
 
+    def test_many_in_their_order(self):
+        plans = [{"system": "iris-v100", "workload": "vgg16", "framework": "pytorch-ddp", "nodes": n} for n in (8, 1, 4, 2)]
+        self.assertEqual(dlmodel.predict_many(plans, threads=2), [dlmodel.predict(**plan) for plan in plans])
+        with self.assertRaises(dlmodel.Error):
+            dlmodel.predict_many([*plans, {"workload": "vgg61"}])
+
+    def test_plot(self):
+        if shutil.which("gnuplot") is None:
+            self.skipTest("no gnuplot")
+        with tempfile.TemporaryDirectory() as folder:
+            path = dlmodel.plot("breakdown", output=os.path.join(folder, "a b.svg"), system="iris-v100", framework="pytorch-ddp",
+                                nodes=2, set={"links.inter.bandwidth": "25GB/s"})
+            with open(path, encoding="utf-8") as file:
+                self.assertIn("<svg", file.read())
+            with self.assertRaises(dlmodel.Error) as caught:
+                dlmodel.plot("nothing", output=path)
+            self.assertIn("no plot 'nothing'", caught.exception.message)
+
     def test_pandas(self):
         try:
             import pandas
         except ImportError:
             self.skipTest("no pandas")
         answer = dlmodel.predict(system="iris-v100", workload="vgg16", nodes="1-4*2", framework="pytorch-ddp")
-        frame = pandas.DataFrame(answer.rows())
+        frame = answer.frame()
+        self.assertTrue(frame.equals(pandas.DataFrame(answer.rows())))
         self.assertEqual(list(frame["nodes"]), [1, 2, 4])
         self.assertTrue((frame["memory.total_bytes"] > 0).all())
 

@@ -1,5 +1,5 @@
-/* Documents: nesting, paths of errors, the writer. What a text is read as, or refused for, are cases
- * of tests/golden/texts.txt. */
+/* Documents: nesting, paths of errors, the writer. What a text is read as, or refused for, are
+ * cases of tests/golden/texts.txt. */
 #include "model/core/hash.h"
 #include "model/core/json.h"
 #include "tests/check.h"

@@ -348,7 +348,7 @@ static bool is_flash(const struct dl_transformer *tf, const struct dl_layer *lay
     return kernel == DL_ATTENTION_OPEN ? layer->attention.flash : kernel == DL_ATTENTION_FLASH;
 }
 
-/* F-FP8-STORE: whether the plan keeps this result in 8 bits. */
+/* F-NARROW-STORE: whether the plan keeps this result in 8 bits. */
 static bool is_stored_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l,
                              const struct dl_layer *layer) {
     const unsigned store = tf->input.settings.fp8_store;
