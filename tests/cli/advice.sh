@@ -81,7 +81,7 @@ run predict --system iris-v100 --nodes '1-24'
 has 'a long list shows numbers of nodes that double, and the last' 'framework +1 node +2 nodes +4 nodes +8 nodes +16 nodes +24 nodes +eff'
 has 'and says how many there are' '^6 of 24 numbers of nodes; all of them: --long, --csv'
 run predict --system iris-v100 --nodes '1-8*2' --long
-has 'the long form' '^ pytorch-ddp +8 +32 +'
+has 'the long form' '^ pytorch-ddp +[0-9.]+ +8 +32 +'
 run predict --system dgx-h100 --workload resnet50
 if [ "$(grep -c 'beyond the kernels measured' "$work/err")" -le 1 ]; then echo 'ok one warning of a kind'; else bad 'one warning of a kind' "$(grep -c 'beyond the kernels' "$work/err")"; fi
 check 'it names frameworks and what to do' 0 'warning: .*: [0-9]+ to [0-9]+ % of the layer time is extrapolated beyond the kernels measured on h100_sxm .*; calibrate'
