@@ -151,6 +151,7 @@ accuracy: all formulas ## write what is generated in README.md and docs/: errors
 	$(Q)sh tools/memory.sh $(BUILD)/dlmodel
 	$(Q)sh tools/known.sh $(BUILD)/dlmodel
 	$(Q)sh tools/chosen.sh $(BUILD)/dlmodel
+	$(Q)sh tools/settings.sh $(BUILD)/dlmodel
 	$(Q)sh tools/learning.sh $(BUILD)/dlmodel
 	$(Q)sh tools/samples.sh $(BUILD)/dlmodel
 

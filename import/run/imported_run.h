@@ -107,6 +107,12 @@ void dl_launch_devices(struct dl_run *run, double least);
 /* Reads the launcher's number of devices from the options before the program. */
 void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, int count);
 
+/* --offload from DeepSpeed's keys, with ZeRO stage "1" to "3" or NULL; from the flag `names` of
+ * FSDP, with stage 2 (weights stay gathered after forward) or 3. Where they do not apply, or the
+ * device is no CPU, the arguments stay unused. */
+enum dl_code dl_run_offload_deepspeed(struct dl_run *run, const char *stage);
+void dl_run_offload_fsdp(struct dl_run *run, const char *names, int stage);
+
 /* Our word for theirs; NULL: none. Case does not count. Pairs end by NULL. */
 struct dl_word_pair {
     const char *theirs, *ours;

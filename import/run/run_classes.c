@@ -80,6 +80,7 @@ const struct dl_argument_class dl_common_classes[] = {
 
 const struct dl_argument_class dl_megatron_classes[] = {
     DL_CERTAIN,
+    {DL_COSTS_NOTHING, "mtp_loss_scaling_factor"},
     {DL_NOT_MODELLED_EVEN_OFF,
      "ENV_VARS.NVTE_* ENV_VARS.NCCL_* ENV_VARS.TORCH_NCCL_* ENV_VARS.CUDA_DEVICE_MAX_CONNECTIONS "
      "ENV_VARS.NVSHMEM_* ENV_VARS.NUM_OF_* ENV_VARS.NVLINK_DOMAIN_SIZE ENV_VARS.USE_MNNVL "

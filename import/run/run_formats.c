@@ -17,6 +17,7 @@ static const struct dl_run_key deepspeed_keys[] = {
     {"fp16.enabled", DL_SLOT_PRECISION, NULL, "fp16"},
     {"optimizer.type", DL_SLOT_OPTIMIZER, dl_optimizer_pairs, NULL},
     {"tensor_parallel.autotp_size", DL_SLOT_TP, NULL, NULL},
+    {"sequence_parallel_size", DL_SLOT_CP, NULL, NULL},
     {NULL, 0, NULL, NULL}};
 const struct dl_argument_class dl_deepspeed_classes[] = {
     DL_CERTAIN,
@@ -33,20 +34,46 @@ const struct dl_argument_class dl_deepspeed_classes[] = {
      "monitor_config.* csv_monitor.* memory_breakdown comms_logger.* flops_profiler.* "},
     {0, NULL}};
 
-/* The framework is the one that shards so. */
-static void deepspeed_framework(struct dl_run_slots *s) {
+/* The framework is the one that shards so; frameworks that split layers stand for DeepSpeed's
+ * tensor ranks (AutoTP) and sequence ranks (Ulysses). */
+static enum dl_code deepspeed_framework(struct dl_run *run, struct dl_run_slots *s) {
     const char *stage = s->words[DL_SLOT_SHARDING];
+    const bool tensor = s->numbers[DL_SLOT_TP] > 1, sequence = s->numbers[DL_SLOT_CP] > 1;
+    DL_TRY(dl_run_offload_deepspeed(run, stage));
+    if (tensor || sequence) {
+        const bool shards = stage != NULL && stage[0] >= '2' && !tensor;
+        s->words[DL_SLOT_FRAMEWORK] = shards ? "pytorch-fsdp2" : "megatron-core";
+        if (sequence) dl_plan_words_add(run->out, "cp-comm", "alltoall");
+        dl_arguments_note(&run->arguments,
+                          "layers split over tensor or sequence ranks of DeepSpeed: predicted as "
+                          "--framework %s with the same ZeRO stage",
+                          s->words[DL_SLOT_FRAMEWORK]);
+        return DL_OK;
+    }
     s->words[DL_SLOT_FRAMEWORK] = stage == NULL     ? "pytorch-ddp"
                                   : stage[0] == '1' ? "deepspeed-zero1"
                                   : stage[0] == '2' ? "deepspeed-zero2"
                                                     : "deepspeed-zero3";
     s->words[DL_SLOT_SHARDING] = NULL;
+    return DL_OK;
+}
+
+/* Gradients in 16 bits on the wire; wider than they are kept is not modelled. */
+static void read_wire(struct dl_run *run, struct dl_run_slots *s) {
+    static const struct dl_word_pair types[] = {
+        {"fp16", "fp16"}, {"bf16", "bf16"}, {"bfp16", "bf16"}, {NULL, NULL}};
+    const char *word = dl_arguments_peek(&run->arguments, "communication_data_type"),
+               *type = word != NULL ? dl_paired(types, word) : NULL;
+    if (type == NULL) return;
+    (void)dl_arguments_find(&run->arguments, "communication_data_type");
+    s->words[DL_SLOT_COMPRESSION] = type;
 }
 
 enum dl_code dl_deepspeed_plan(struct dl_run *run) {
     struct dl_run_slots s;
     DL_TRY(dl_run_slots_read(run, deepspeed_keys, &s));
-    deepspeed_framework(&s);
+    read_wire(run, &s);
+    DL_TRY(deepspeed_framework(run, &s));
     return dl_run_slots_plan(run, &s, NULL);
 }
 
@@ -68,12 +95,22 @@ static const struct dl_word_pair shardings[] = {{"FULL_SHARD", "3"},
                                                 {"HYBRID_SHARD_ZERO2", "hybrid2"},
                                                 {"5", "hybrid2"},
                                                 {NULL, NULL}};
+/* The second version of FSDP says it by this flag, the first by the words above. */
+static const struct dl_word_pair resharding[] = {{"true", "3"},
+                                                 {"false", "2"},
+                                                 {"FULL_SHARD", "3"},
+                                                 {"SHARD_GRAD_OP", "2"},
+                                                 {"NO_SHARD", "0"},
+                                                 {"HYBRID_SHARD", "hybrid3"},
+                                                 {"HYBRID_SHARD_ZERO2", "hybrid2"},
+                                                 {NULL, NULL}};
 static const struct dl_run_key accelerate_keys[] = {
     {"distributed_type", DL_SLOT_FRAMEWORK, distributed_types, NULL},
     {"num_machines", DL_SLOT_NODES, NULL, NULL},
     {"num_processes", DL_SLOT_RANKS, NULL, NULL},
     {"mixed_precision", DL_SLOT_PRECISION, dl_precision_pairs, NULL},
     {"fsdp_config.fsdp_sharding_strategy", DL_SLOT_SHARDING, shardings, NULL},
+    {"fsdp_config.fsdp_reshard_after_forward", DL_SLOT_SHARDING, resharding, NULL},
     {"fsdp_config.fsdp_activation_checkpointing", DL_SLOT_RECOMPUTE, NULL, "full"},
     {"deepspeed_config.zero_stage", DL_SLOT_SHARDING, zero_stages, NULL},
     {"deepspeed_config.gradient_accumulation_steps|gradient_accumulation_steps", DL_SLOT_ACCUMULATE,
@@ -104,6 +141,12 @@ const struct dl_argument_class dl_accelerate_classes[] = {
      "deepspeed_config.deepspeed_multinode_launcher "},
     {0, NULL}};
 
+/* FSDP shards in full unless the file says otherwise. */
+static void add_fsdp_offload(struct dl_run *run, const struct dl_run_slots *s, const char *names) {
+    const char *stage = s->words[DL_SLOT_SHARDING];
+    dl_run_offload_fsdp(run, names, stage != NULL ? stage[0] - '0' : 3);
+}
+
 enum dl_code dl_accelerate_plan(struct dl_run *run) {
     struct dl_run_slots s;
     DL_TRY(dl_run_slots_read(run, accelerate_keys, &s));
@@ -116,8 +159,11 @@ enum dl_code dl_accelerate_plan(struct dl_run *run) {
         if (dl_known(ranks) && dl_known(nodes) && nodes > 1)
             s.numbers[DL_SLOT_GROUP] = ranks / nodes;
     }
-    if (framework != NULL && strcmp(framework, "deepspeed") == 0) deepspeed_framework(&s);
-    if (!fsdp) s.words[DL_SLOT_SHARDING] = NULL;
+    if (framework != NULL && strcmp(framework, "deepspeed") == 0)
+        DL_TRY(deepspeed_framework(run, &s));
+    else if (!fsdp)
+        s.words[DL_SLOT_SHARDING] = NULL;
+    if (fsdp) add_fsdp_offload(run, &s, "fsdp_config.fsdp_offload_params");
     const double *n = s.numbers;
     if (fsdp && (n[DL_SLOT_TP] > 1 || n[DL_SLOT_CP] > 1))
         s.words[DL_SLOT_FRAMEWORK] = "pytorch-fsdp2";
@@ -220,6 +266,7 @@ enum dl_code dl_composer_plan(struct dl_run *run) {
     const char *sharding = s.words[DL_SLOT_SHARDING];
     if (sharding != NULL && strncmp(sharding, "hybrid", 6) == 0)
         s.words[DL_SLOT_SHARDING] = sharding + 6;
+    add_fsdp_offload(run, &s, "fsdp_config.cpu_offload");
     return dl_run_slots_plan(run, &s, text);
 }
 
@@ -229,6 +276,11 @@ static const struct dl_word_pair fsdp_words[] = {{"full_shard", "3"},
                                                  {"full_shard auto_wrap", "3"},
                                                  {"shard_grad_op", "2"},
                                                  {"shard_grad_op auto_wrap", "2"},
+                                                 {"full_shard offload", "3"},
+                                                 {"full_shard auto_wrap offload", "3"},
+                                                 {"full_shard offload auto_wrap", "3"},
+                                                 {"shard_grad_op offload", "2"},
+                                                 {"shard_grad_op auto_wrap offload", "2"},
                                                  {"", "0"},
                                                  {NULL, NULL}};
 static const struct dl_run_key launch_keys[] = {
@@ -266,6 +318,13 @@ const struct dl_argument_class dl_launch_classes[] = {
      "max_eval_samples "},
     {0, NULL}};
 
+/* --fsdp "full_shard auto_wrap offload" of Hugging Face's trainer. */
+static void launch_fsdp(struct dl_run *run, struct dl_run_slots *s) {
+    const char *words = dl_arguments_word(&run->arguments, "fsdp", "");
+    s->words[DL_SLOT_FRAMEWORK] = "pytorch-fsdp";
+    if (strstr(words, "offload") != NULL) add_fsdp_offload(run, s, "fsdp");
+}
+
 enum dl_code dl_launch_plan(struct dl_run *run) {
     struct dl_run_slots s;
     DL_TRY(dl_run_slots_read(run, launch_keys, &s));
@@ -274,9 +333,9 @@ enum dl_code dl_launch_plan(struct dl_run *run) {
         dl_arguments_find(&run->arguments, "deepspeed|deepspeed_config") != NULL ||
         dl_arguments_find(&run->arguments, "zero_optimization.stage") != NULL;
     if (deepspeed)
-        deepspeed_framework(&s);
+        DL_TRY(deepspeed_framework(run, &s));
     else if (sharding != NULL && sharding[0] != '0')
-        s.words[DL_SLOT_FRAMEWORK] = "pytorch-fsdp";
+        launch_fsdp(run, &s);
     else if (run->launcher != NULL && strcmp(run->launcher, "horovodrun") == 0)
         s.words[DL_SLOT_FRAMEWORK] = "horovod-pytorch";
     return dl_run_slots_plan(run, &s, NULL);

@@ -117,7 +117,9 @@ static void add_stage_layers(struct dl_megatron_reader *r, double first, double 
 }
 
 static enum dl_code read_stages(struct dl_megatron_reader *r) {
-    double v = 0, each = 0, first = NAN, last = NAN;
+    double v = 0, each = 0, first = NAN, last = NAN, further = 0;
+    DL_TRY(dl_megatron_number(r, "mtp_num_layers|num_nextn_predict_layers", &further));
+    if (further > 0) dl_plan_words_add(r->out, "mtp-layers", "%.0f", further);
     DL_TRY(dl_megatron_number(
         r, "num_virtual_stages_per_pipeline_rank|virtual_pipeline_model_parallel_size", &v));
     DL_TRY(dl_megatron_number(r, "num_layers_per_virtual_pipeline_stage", &each));
@@ -260,14 +262,19 @@ static void read_store(struct dl_megatron_reader *r) {
                           attention && mlp ? "," : "", mlp ? "mlp" : "");
 }
 
-/* The optimizer's states on the host; activations of the first layers. */
+/* The optimizer's states on the host; activations of the first layers. A configuration may give
+ * their number and leave them on the device. */
 static enum dl_code read_offload(struct dl_megatron_reader *r) {
-    const bool states = dl_arguments_flag(r->a, "optimizer_cpu_offload");
+    const bool states = dl_arguments_flag(r->a, "optimizer_cpu_offload"),
+               off = dl_arguments_find(r->a, "cpu_offloading") != NULL &&
+                     !dl_arguments_flag(r->a, "cpu_offloading");
     double frac = 1, layers = 0;
     read_store(r);
+    DL_TRY(dl_run_offload_deepspeed(
+        r->run, dl_arguments_word(r->a, "zero_stage|zero_optimization.stage", NULL)));
     DL_TRY(dl_arguments_number(r->a, "optimizer_offload_fraction", 0, 1, &frac, r->err));
     DL_TRY(dl_megatron_number(r, "cpu_offloading_num_layers", &layers));
-    const bool kept = layers > 0 && dl_known(r->layers);
+    const bool kept = layers > 0 && dl_known(r->layers) && !off;
     if (states && frac > 0 && kept)
         dl_arguments_note(r->a, "activations of %.0f layers on the host: predicted on the device",
                           layers);

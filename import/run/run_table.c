@@ -198,7 +198,8 @@ enum dl_code dl_run_slots_plan(struct dl_run *run, struct dl_run_slots *s, const
     } words[] = {{DL_SLOT_PRECISION, "precision"},
                  {DL_SLOT_OPTIMIZER, "optimizer"},
                  {DL_SLOT_RECOMPUTE, "recompute"},
-                 {DL_SLOT_COMPILER, "compiler"}};
+                 {DL_SLOT_COMPILER, "compiler"},
+                 {DL_SLOT_COMPRESSION, "gradient-compression"}};
     double *n = s->numbers;
     const double tp = known_or(n[DL_SLOT_TP], 1), pp = known_or(n[DL_SLOT_PP], 1),
                  cp = known_or(n[DL_SLOT_CP], 1), ep = known_or(n[DL_SLOT_EP], 1);

@@ -29,6 +29,7 @@ enum dl_run_slot {
     DL_SLOT_RECOMPUTE,
     DL_SLOT_COMPILER,
     DL_SLOT_FRAMEWORK,
+    DL_SLOT_COMPRESSION, /* of gradients on the wire */
     DL_SLOTS
 };
 struct dl_run_key {

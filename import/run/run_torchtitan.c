@@ -131,6 +131,7 @@ static enum dl_code add_sharding(struct reader *r) {
     if (!alone && stage > 0) dl_plan_words_add(r->out, "zero", "%d", stage);
     if (stage > 0 && r->replicas > 1)
         dl_plan_words_add(r->out, "zero-group", "%.0f", r->shards * r->cp);
+    dl_run_offload_fsdp(r->run, "training.enable_cpu_offload", stage);
     if (alone) return DL_OK;
     dl_plan_words_add(r->out, "tp", "%.0f", r->tp);
     dl_plan_words_add(r->out, "pp", "%.0f", r->pp);

@@ -109,6 +109,10 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
 void dl_data_names(const struct dl_data *data, enum dl_data_kind kind, struct dl_arena *arena,
                    const char ***names_out);
 
+/* Appends an override to a copy of the list. */
+void dl_data_override(struct dl_data *data, const char *key, const char *value,
+                      struct dl_arena *arena);
+
 /* A device with its kernel-time models: its own or those of kernels/NAME.json in the data directory
  * of its file, and those of the device named in kernel_models_from. */
 enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,

@@ -103,3 +103,13 @@ enum dl_code dl_data_set_framework(const struct dl_data *data, const char *name,
     dl_data_mark_used(&selection);
     return DL_OK;
 }
+
+void dl_data_override(struct dl_data *data, const char *key, const char *value,
+                      struct dl_arena *arena) {
+    const size_t given = (size_t)data->override_count;
+    struct dl_override *all = dl_arena_alloc(arena, given + 1, sizeof *all);
+    if (given > 0) memcpy(all, data->overrides, given * sizeof *all);
+    all[given] = (struct dl_override){.key = key, .value = value};
+    data->overrides = all;
+    data->override_count++;
+}

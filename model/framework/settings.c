@@ -134,6 +134,7 @@ static bool recomputes_modules(const struct dl_plan *plan) {
 }
 static bool overlaps_experts(const struct dl_plan *plan) { return plan->settings.moe_overlap; }
 static bool lists_stages(const struct dl_plan *plan) { return plan->stage_layers != NULL; }
+static bool predicts_further(const struct dl_plan *plan) { return plan->mtp_layers > 0; }
 static bool packs(const struct dl_plan *plan) { return plan->packed_length_tokens > 0; }
 static bool offloads(const struct dl_plan *plan) { return plan->offload.what != 0; }
 static bool stores_8_bits(const struct dl_plan *plan) { return plan->settings.fp8_store != 0; }
@@ -148,6 +149,7 @@ static const struct own {
     {"moe-overlap", "--moe-overlap", overlaps_experts},
     {"lora", "--lora-rank", adapts},
     {"fp8-store", "--fp8-store", stores_8_bits},
+    {"mtp-layers", "--mtp-layers", predicts_further},
     {"packed-length", "--packed-length", packs},
     {"offload", "--offload", offloads},
     {"stage-layers", "--stage-layers", lists_stages},

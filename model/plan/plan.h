@@ -134,6 +134,7 @@ struct dl_plan {
     struct dl_plan_recomputed recomputed;
     struct dl_plan_lora lora;
     struct dl_plan_offload offload;
+    int64_t mtp_layers; /* F-MTP: layers that predict further tokens; 0: those of the workload */
     double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
     bool blocking_launches;      /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the

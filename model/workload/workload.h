@@ -215,6 +215,11 @@ struct dl_workload {
     int value_count;
 };
 
+/* F-MTP: the override of the layers that predict further tokens, and the refusal of a workload that
+ * has no such parameter. */
+#define DL_MTP_KEY "workload.mtp_layers"
+enum dl_code dl_workload_no_mtp(const struct dl_workload *workload, struct dl_err *err);
+
 /* F-PACKED: a copy whose sequences hold documents of `document_tokens` each, at most the sequence.
  * DL_ERR_USAGE: a network without attention. */
 enum dl_code dl_workload_packed(const struct dl_workload *workload, double document_tokens,

@@ -5,6 +5,11 @@
 
 #include "model/workload/layer.h"
 
+enum dl_code dl_workload_no_mtp(const struct dl_workload *workload, struct dl_err *err) {
+    return dl_fail(err, DL_ERR_USAGE, "--mtp-layers: %s has no parameter mtp_layers",
+                   workload->name);
+}
+
 enum dl_code dl_workload_packed(const struct dl_workload *workload, double document_tokens,
                                 struct dl_arena *arena, const struct dl_workload **out,
                                 struct dl_err *err) {

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "model/workload/workload.h"
+#include "model/workload/layer.h"
 
 /* All blocks: numbers from 0 up, one after another. */
 struct blocks {
@@ -21,6 +21,7 @@ static bool find_blocks(const struct dl_workload *workload, struct blocks *out) 
     size_t prefix_length = 0;
     long last = -1;
     for (int i = 0; i < workload->layer_count; i++) {
+        if (workload->layers[i].kind == &dl_layer_loss) break; /* F-MTP: no part of the stack */
         const char *name = workload->layers[i].name;
         const long number = workload->layers[i].block;
         if (workload->layers[i].block_prefix == 0) continue;

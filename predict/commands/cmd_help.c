@@ -85,7 +85,9 @@ static const char models_text[] =
     "  kv_rank, q_rank (0)       latent attention (DeepSeek): ranks of keys and values, of "
     "queries; then head_dim\n"
     "                            is that of queries and keys, of which rotary turn, and value_dim "
-    "that of values\n";
+    "that of values\n"
+    "  mtp_layers (0)            layers that predict further tokens, each with a loss "
+    "(--mtp-layers)\n";
 
 static const struct topic {
     const char *name, *summary, *text;

@@ -23,20 +23,21 @@ static void remember(struct dl_run_rows *r, const char *key, const void *object)
 }
 
 static enum dl_code load_workload(struct dl_run_rows *r, const char *name, const char *input,
-                                  const struct dl_workload **out, struct dl_err *err) {
-    const char *key = dl_arena_printf(r->arena, "workload %s %s", name, input);
+                                  int64_t mtp_layers, const struct dl_workload **out,
+                                  struct dl_err *err) {
+    const char *further = dl_arena_printf(r->arena, "%lld", (long long)mtp_layers),
+               *key = dl_arena_printf(r->arena, "workload %s %s mtp %s", name, input, further);
     *out = cached(r, key);
     if (*out != NULL) return DL_OK;
     struct dl_data data = *r->data;
     const int given = data.override_count;
     data.training = true;
-    data.overrides = dl_arena_alloc(r->arena, (size_t)given + 1, sizeof *data.overrides);
-    for (int i = 0; i < given; i++) data.overrides[i] = r->data->overrides[i];
-    if (input[0] != 0)
-        data.overrides[data.override_count++] =
-            (struct dl_override){.key = "input", .value = input};
+    if (input[0] != 0) dl_data_override(&data, "input", input, r->arena);
+    if (mtp_layers > 0) dl_data_override(&data, DL_MTP_KEY, further, r->arena);
     DL_TRY(dl_data_workload(&data, name, r->arena, out, err));
     for (int i = 0; i < given; i++) r->data->overrides[i].used |= data.overrides[i].used;
+    if (mtp_layers > 0 && !data.overrides[data.override_count - 1].used)
+        return dl_workload_no_mtp(*out, err);
     if (input[0] != 0 && !data.overrides[given].used) {
         return dl_fail(err, DL_ERR_USAGE, "workload %s has no input \"%s\"", name, input);
     }
@@ -183,7 +184,8 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     run->release = run->framework;
     if (run->release_remark != NULL) assume_release(r, run);
     DL_TRY(dl_settings_apply(&run->plan, r->arena, &run->system, &run->framework, err));
-    DL_TRY(load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err));
+    DL_TRY(load_workload(r, workload, names_data(input) ? "" : input, run->plan.mtp_layers,
+                         &run->workload, err));
     if (!(run->plan.packed_length_tokens > 0)) return DL_OK;
     return dl_workload_packed(run->workload, run->plan.packed_length_tokens, r->arena,
                               &run->workload, err);

@@ -6,6 +6,24 @@
 #include "model/engine/strategies/strategy.h"
 #include "predict/export/export.h"
 
+/* Optimizer states of each stage, all of them below stage 3; with weights, all of both. */
+static enum dl_code check_offload(const struct dl_plan *plan, struct dl_err *err) {
+    const int64_t zero = dl_export_zero(plan);
+    const bool weights = plan->offload.what == 1u << DL_OFFLOAD_WEIGHTS,
+               part = plan->offload.frac > 0 && plan->offload.frac < 1;
+    if (plan->offload.what == 0) return DL_OK;
+    if (!weights && plan->offload.what != 1u << DL_OFFLOAD_OPTIMIZER)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export deepspeed: of --offload it takes optimizer or weights, one of "
+                       "them");
+    if (zero == 0 || (part && (weights || zero < 3)))
+        return dl_fail(err, DL_ERR_USAGE, "--export deepspeed: %s",
+                       zero == 0 ? "it offloads states with ZeRO stages 1 to 3"
+                                 : "--offload-fraction goes with --offload optimizer of ZeRO "
+                                   "stage 3");
+    return DL_OK;
+}
+
 static enum dl_code check(const struct dl_plan *plan, struct dl_err *err) {
     if (plan->pp > 1 || plan->sp > 1 || plan->ep > 1)
         return dl_fail(
@@ -17,7 +35,15 @@ static enum dl_code check(const struct dl_plan *plan, struct dl_err *err) {
         plan->precision == DL_TF32)
         return dl_fail(err, DL_ERR_USAGE, "--export deepspeed: its configuration has no %s",
                        dl_precision_names[plan->precision]);
-    return DL_OK;
+    return check_offload(plan, err);
+}
+
+static void add_host(struct dl_json_writer *w, const char *name, double frac) {
+    dl_jw_object(w, name);
+    dl_jw_string(w, "device", "cpu");
+    dl_jw_bool(w, "pin_memory", true);
+    if (frac > 0 && frac < 1) dl_jw_number(w, "ratio", frac);
+    dl_jw_end(w);
 }
 
 static void add_zero(struct dl_json_writer *w, const struct dl_prediction_row *row) {
@@ -30,6 +56,10 @@ static void add_zero(struct dl_json_writer *w, const struct dl_prediction_row *r
     if (zero > 0 && dl_known(bucket)) /* elements of 2 bytes */
         dl_jw_integer(w, "reduce_bucket_size", (int64_t)(bucket / 2));
     if (plan->shard_group > 0) dl_jw_integer(w, "mics_shard_size", plan->shard_group);
+    if (plan->offload.what != 0) {
+        add_host(w, "offload_optimizer", plan->offload.frac);
+        if (plan->offload.what == 1u << DL_OFFLOAD_WEIGHTS) add_host(w, "offload_param", 0);
+    }
     dl_jw_end(w);
 }
 
@@ -60,6 +90,9 @@ enum dl_code dl_export_deepspeed(const struct dl_export_request *request, struct
         dl_jw_bool(&w, "enabled", true);
         dl_jw_end(&w);
     }
+    if (plan->settings.gradient_compression > 1 /* "none" */)
+        dl_jw_string(&w, "communication_data_type",
+                     dl_gradient_compression_names[plan->settings.gradient_compression]);
     add_zero(&w, row);
     if (plan->tp > 1) {
         dl_jw_object(&w, "tensor_parallel");

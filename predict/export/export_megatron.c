@@ -136,7 +136,8 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     const struct dl_workload *w = row->workload;
     const double seq = dl_export_number(w, "seq", NAN), hidden = dl_export_number(w, "hidden", NAN);
     const char *mlp = dl_export_word(w, "mlp", "gelu");
-    const double bias = dl_export_number(w, "bias", 1), dropout = dl_export_number(w, "dropout", 0);
+    const double bias = dl_export_number(w, "bias", 1), dropout = dl_export_number(w, "dropout", 0),
+                 further = dl_export_number(w, "mtp_layers", 0);
     number(out, "num-layers", dl_export_number(w, "layers", NAN));
     number(out, "hidden-size", hidden);
     number(out, "ffn-hidden-size", dl_export_number(w, "ffn", 4 * hidden));
@@ -156,6 +157,7 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     number(out, "hidden-dropout", dropout);
     add_attention(row, out);
     add_experts(row->framework, w, out);
+    if (further > 0) number(out, "mtp-num-layers", further);
 }
 
 static enum dl_code add_listed(const struct dl_plan *plan, struct dl_text *out,
@@ -219,15 +221,34 @@ static enum dl_code add_recompute(const struct dl_plan *plan, struct dl_text *ou
     return DL_OK;
 }
 
-/* Settings that it has an option for; others are refused. */
-static enum dl_code add_settings(const struct dl_plan *plan, struct dl_text *out,
-                                 struct dl_err *err) {
+/* A share of the optimizer's states, or activations of the first layers: fewer than all, in one
+ * stage, with nothing recomputed (its checks of cpu_offloading). */
+static enum dl_code add_offload(const struct dl_workload *w, const struct dl_plan *plan,
+                                struct dl_text *out, struct dl_err *err) {
+    const double frac = plan->offload.frac > 0 ? plan->offload.frac : 1,
+                 layers = w->transformer_layers * frac;
     if (plan->offload.what == 1u << DL_OFFLOAD_OPTIMIZER) {
         flag(out, true, "optimizer-cpu-offload");
-        number(out, "optimizer-offload-fraction", plan->offload.frac > 0 ? plan->offload.frac : 1);
+        number(out, "optimizer-offload-fraction", frac);
+    } else if (plan->offload.what == 1u << DL_OFFLOAD_ACTIVATIONS) {
+        if (plan->pp > 1 || plan->recompute != DL_RECOMPUTE_NONE || frac >= 1 ||
+            layers != floor(layers))
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--export megatron: it offloads activations of whole layers, fewer than "
+                           "the %.0f, with --pp 1 and --recompute none: give --offload-fraction",
+                           w->transformer_layers);
+        number(out, "cpu-offloading-num-layers", layers);
     } else if (plan->offload.what != 0)
         return dl_fail(err, DL_ERR_USAGE,
-                       "--export megatron: of --offload it takes optimizer alone");
+                       "--export megatron: of --offload it takes optimizer or activations, one of "
+                       "them");
+    return DL_OK;
+}
+
+/* Settings that it has an option for; others are refused. */
+static enum dl_code add_settings(const struct dl_workload *w, const struct dl_plan *plan,
+                                 struct dl_text *out, struct dl_err *err) {
+    DL_TRY(add_offload(w, plan, out, err));
     if (plan->settings.fp8_store != 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export megatron: pretrain_gpt.py has no option for --fp8-store; leave it "
@@ -275,7 +296,7 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
          "tp-comm-overlap");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
-    DL_TRY(add_settings(plan, out, err));
+    DL_TRY(add_settings(row->workload, plan, out, err));
     if (plan->lora.rank > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export megatron: pretrain_gpt.py has no adapters: leave out --lora-rank");

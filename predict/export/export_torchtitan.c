@@ -96,6 +96,22 @@ static enum dl_code add_recompute(const struct dl_plan *plan, struct dl_text *ou
     return DL_OK;
 }
 
+/* Its offload moves shards, gradients and states together; weights gathered for the whole step stay
+ * on the device. */
+static enum dl_code add_offload(const struct dl_plan *plan, struct dl_text *out,
+                                struct dl_err *err) {
+    const bool resharded = dl_export_zero(plan) == 3;
+    const unsigned all = 1u << (resharded ? DL_OFFLOAD_WEIGHTS : DL_OFFLOAD_OPTIMIZER);
+    if (plan->offload.what == 0) return DL_OK;
+    if (dl_export_zero(plan) < 2 || plan->offload.what != all ||
+        (plan->offload.frac > 0 && plan->offload.frac < 1))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export torchtitan: enable_cpu_offload moves all shards, gradients and "
+                       "states: give --zero 3 --offload weights, or --zero 2 --offload optimizer");
+    dl_text_add(out, "enable_cpu_offload = true\n");
+    return DL_OK;
+}
+
 enum dl_code dl_export_torchtitan(const struct dl_export_request *request, struct dl_text *out,
                                   struct dl_err *err) {
     const struct dl_prediction_row *row = request->row;
@@ -115,6 +131,7 @@ enum dl_code dl_export_torchtitan(const struct dl_export_request *request, struc
                    plan->pp > 1 ? share : dl_export_micro_batch(plan), plan->global_batch_samples,
                    row->workload->sequence, plan->precision == DL_FP32 ? "float32" : "bfloat16");
     if (dl_known(steps)) dl_text_printf(out, "steps = %.0f\n", steps);
+    DL_TRY(add_offload(plan, out, err));
     add_parallelism(plan, out);
     add_virtual_stages(row->workload, plan, out);
     DL_TRY(add_recompute(plan, out, err));

@@ -148,7 +148,14 @@ static enum dl_code read_workload(struct dl_context *context, struct dl_data *da
 static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
                                   struct dl_inputs *out, struct dl_err *err) {
     const double document = out->plan.packed_length_tokens;
+    const int64_t further = out->plan.mtp_layers;
+    if (further > 0)
+        dl_data_override(data, DL_MTP_KEY,
+                         dl_arena_printf(context->arena, "%lld", (long long)further),
+                         context->arena);
     DL_TRY(read_workload(context, data, out, err));
+    if (further > 0 && !data->overrides[data->override_count - 1].used)
+        return dl_workload_no_mtp(out->workload, err);
     if (!(document > 0)) return DL_OK;
     for (int i = 0; i < out->framework_count; i++)
         if (out->own_workloads[i] != NULL)

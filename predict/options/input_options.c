@@ -216,6 +216,10 @@ const struct dl_option dl_input_options[] = {
     {"offload-fraction", 0, "X", "Plan: framework settings",
      "share of it: of the parameters, of each stage's layers; default 1",
      DL_NUMBER(PLAN(offload.frac), .min = 0.001, .max = 1)},
+    {"mtp-layers", 0, "N", "Plan: framework settings",
+     "layers that predict further tokens (multi-token prediction), each with a loss, on the last "
+     "pipeline stage; default: as the workload",
+     DL_INTEGER(PLAN(mtp_layers), .min = 1, .max = 16)},
     {"packed-length", 0, "N", "Plan: framework settings",
      "mean length of a document [tokens] in packed sequences, whose attention stays inside "
      "documents; default: one document fills a sequence",

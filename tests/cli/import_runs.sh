@@ -201,8 +201,45 @@ runs=tests/fixtures/runs
 
 # ---- formats that a table of keys describes
 plan deepspeed.json deepspeed '--workload llama2_7b --ranks 32' '--framework deepspeed-zero3' '--gpus 32' '--global-batch 256 --micro-batch 4' '--precision bf16'
-said 'an offload of DeepSpeed is not modelled, and reported' 'not modelled: .*zero_optimization.offload_optimizer.device'
+has 'states of DeepSpeed on the host' '--offload optimizer '
+said 'pageable copies are reported' 'offload without pin_memory: pageable copies'
 refused deepspeed.json deepspeed '' 'the file does not describe the model: give it by --workload'
+runs=$SCRATCH
+# DeepSpeed's ZeRO, as "STAGE | KEYS | PATTERN OF THE COMMAND OR THE REPORT"; NVMe is never predicted as host memory
+while IFS='|' read -r stage keys pattern; do
+    printf '{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 4, "bf16": {"enabled": true}%s}' "$(printf '%s' "$keys" | sed "s/ZERO/, \"zero_optimization\": {\"stage\": $stage/")" > "$SCRATCH/zero.json"
+    plan zero.json deepspeed '--workload llama2_7b --ranks 32' '--global-batch 256'
+    cat "$SCRATCH/command" "$SCRATCH/said" > "$SCRATCH/both"
+    if grep -Eq -- "$pattern" "$SCRATCH/both"; then echo "ok DeepSpeed: $keys"; else bad "DeepSpeed: $keys" "expected: $pattern, found: $(cat "$SCRATCH/both")"; fi
+    case $keys in *nvme*) if grep -q -- --offload "$SCRATCH/command"; then bad 'NVMe' "$(cat "$SCRATCH/command")"; else echo 'ok no host memory for NVMe'; fi ;; esac
+done << 'T'
+3|ZERO, "offload_optimizer": {"device": "cpu", "ratio": 0.4, "pin_memory": true}}|--offload optimizer --offload-fraction 0.4
+2|ZERO, "offload_optimizer": {"device": "cpu", "ratio": 0.4}}|--framework deepspeed-zero2 --offload optimizer --gpus .*
+2|ZERO, "cpu_offload": true}|--framework deepspeed-zero2 --offload optimizer
+3|ZERO, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}}|--framework deepspeed-zero3 --offload weights
+3|ZERO, "offload_param": {"device": "cpu"}}|offload_param without offload_optimizer: predicted with gradients and optimizer states
+2|ZERO, "offload_param": {"device": "cpu"}}|not modelled: zero_optimization.offload_param.device
+3|ZERO, "offload_optimizer": {"device": "nvme", "nvme_path": "/x"}}|not modelled: zero_optimization.offload_optimizer.device
+3|ZERO, "offload_param": {"device": "nvme"}}|not modelled: zero_optimization.offload_param.device
+3|ZERO}, "sequence_parallel_size": 4|--framework pytorch-fsdp2 --cp-comm alltoall --gpus 32 --strategy 3d --tp 1 --pp 1 --cp 4 --zero 3 --global-batch 256 --micro-batch 4
+2|ZERO}, "communication_data_type": "bf16"|--gradient-compression bf16
+2|ZERO}, "communication_data_type": "fp32"|not modelled: communication_data_type
+T
+printf 'accelerate launch --num_machines 2 --num_processes 16 train.py --model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 1 --max_seq_length 4096 --bf16 --fsdp "full_shard auto_wrap offload"\n' > "$SCRATCH/trainer.sh"
+plan trainer.sh launch '' '--framework pytorch-fsdp .*--offload weights'
+printf '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nenable_cpu_offload = true\n[parallelism]\nfsdp_reshard_after_forward = "%s"\n' never > "$SCRATCH/host.toml"
+plan host.toml torchtitan '--ranks 32' '--strategy zero2 --offload optimizer'
+said 'gathered weights stay' 'offload of FSDP that keeps gathered weights'
+sed 's/never/default/' "$SCRATCH/host.toml" > "$SCRATCH/shards.toml"
+plan shards.toml torchtitan '--ranks 32' '--strategy zero3 --offload weights'
+# NeMo's number of layers counts only where its switch is on; options without it are Megatron-LM's
+megatron='torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 8 --bf16 --cpu-offloading-num-layers 8'
+echo "$megatron" > "$SCRATCH/layers.sh"
+plan layers.sh megatron '' '--offload activations --offload-fraction 0.25'
+echo "$megatron --cpu-offloading false" > "$SCRATCH/switch.sh"
+plan switch.sh megatron '' '--tp 1'
+hasnt 'a switch that is off' '--offload'
+runs=tests/fixtures/runs
 printf 'horovodrun -np 16 -H a:8,b:8 python train.py --model resnet50 --batch-size 64 --fp16-allreduce\n' > "$SCRATCH/horovod.sh"
 runs=$SCRATCH
 plan horovod.sh launch '' '--workload resnet50' '--framework horovod-pytorch' '--gpus 16' '--global-batch 1024'
@@ -251,6 +288,12 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     refused bridge_override.yaml nemo '--ranks 8' 'recipe .*--workload'
     plan bridge_override.yaml nemo '--ranks 8 --workload llama3_8b' '--workload llama3_8b' '--set seq=4096' '--tp 2' '--global-batch 8'
     plan accelerate.yaml accelerate '--workload llama2_7b' '--framework pytorch-fsdp' '--nodes 2 --devices-per-node 8' '--zero 3 --zero-group 8' '--recompute full'
+    sed -e 's/offload_params: false/offload_params: true/' -e 's/fsdp_sharding_strategy: HYBRID_SHARD/fsdp_reshard_after_forward: false/' "$runs/accelerate.yaml" > "$SCRATCH/host.yaml"
+    runs=$SCRATCH
+    plan host.yaml accelerate '--workload llama2_7b' '--offload optimizer .*--zero 2 '
+    printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: DEEPSPEED' 'num_machines: 1' 'num_processes: 8' 'deepspeed_config:' '  zero_stage: 3' '  offload_optimizer_device: cpu' '  offload_param_device: cpu' > "$SCRATCH/zero.yaml"
+    plan zero.yaml accelerate '--workload llama2_7b' '--framework deepspeed-zero3 --offload weights'
+    runs=tests/fixtures/runs
     plan composer.yaml composer '--ranks 32' 'gpt:.*ffn=8192,hidden=2048,layers=24,heads=16,vocab=50368,seq=2048' '--zero 3' '--global-batch 512 --micro-batch 4'
     plan maxtext.yml maxtext '--ranks 32' '--workload llama2_70b --framework jax-maxtext' '--tp 4' '--set seq=4096' '--precision fp8' '--global-batch 128'
     maxtext() { # maxtext NAME REFUSAL-OR-PATTERN LINE...: a decoder of MaxText

@@ -70,6 +70,35 @@ titan() { name=$1; shift; back "$name" torchtitan torchtitan --workload gpt2_xl 
 titan 'sharded data' --nodes 2 --micro-batch 2 --recompute full
 titan 'sharded in groups' --nodes 2 --micro-batch 2 --recompute selective --zero-group 8 --tokens 100M
 
+# Host memory: what each format has comes back, what it lacks is refused.
+host='--system dgx-a100-80 --precision bf16 --optimizer adam --global-batch 64 --workload llama3_8b --nodes 2 --micro-batch 1'
+# shellcheck disable=SC2086
+here() { name=$1 format=$2; shift 2; more=$1; shift; back "$name" "$format" "$format" $more -- $host "$@"; }
+# shellcheck disable=SC2086
+{
+    here 'activations of 8 layers' megatron '' --framework megatron-core --tp 2 --pp 1 --sequence-parallel --zero 1 --recompute none --strategy 3d --offload activations --offload-fraction 0.25
+    here 'a share of the states' megatron '' --framework megatron-core --tp 2 --pp 1 --recompute none --strategy 3d --zero 1 --offload optimizer --offload-fraction 0.5
+    here 'shards' torchtitan '' --framework pytorch-fsdp2 --zero 3 --recompute full --offload weights
+    here 'states of gathered weights' torchtitan '' --framework pytorch-fsdp2 --zero 2 --recompute full --offload optimizer
+    for stage in 1 2 3; do here "states of stage $stage" deepspeed '--workload llama3_8b --ranks 16' --framework deepspeed-zero$stage --offload optimizer; done
+    here 'a share of stage 3' deepspeed '--workload llama3_8b --ranks 16' --framework deepspeed-zero3 --offload optimizer --offload-fraction 0.5
+    here 'weights of stage 3' deepspeed '--workload llama3_8b --ranks 16' --framework deepspeed-zero3 --offload weights
+    here '16 bits on the wire' deepspeed '--workload llama3_8b --ranks 16' --framework deepspeed-zero2 --gradient-compression bf16
+}
+while IFS='|' read -r format options message; do
+    # shellcheck disable=SC2086
+    run predict $host $options --export "$format"
+    check "$format: $options" 2 "export $format: .*$message"
+done << 'T'
+megatron|--framework megatron-core --tp 2 --pp 2 --recompute none --offload activations --offload-fraction 0.5|it offloads activations of whole layers, fewer than the 32
+megatron|--framework megatron-core --tp 2 --pp 1 --recompute none --offload activations|it offloads activations of whole layers, fewer than the 32
+megatron|--framework megatron-core --tp 2 --pp 1 --recompute none --offload optimizer,activations|it takes optimizer or activations, one of them
+torchtitan|--framework pytorch-fsdp2 --zero 3 --recompute full --offload optimizer|enable_cpu_offload moves all shards
+torchtitan|--framework pytorch-fsdp2 --zero 3 --recompute full --offload weights --offload-fraction 0.5|enable_cpu_offload moves all shards
+deepspeed|--framework deepspeed-zero2 --offload optimizer --offload-fraction 0.5|--offload-fraction goes with --offload optimizer of ZeRO stage 3
+deepspeed|--framework deepspeed-zero3 --recompute full --offload activations|it takes optimizer or weights, one of them
+T
+
 # The number of devices, Megatron's defaults, NeMo's keys; what is ignored is named.
 run import megatron tests/fixtures/runs/megatron.sh --system dgx-a100-80
 check 'a launch script' 0 '4 arguments cost no time: lr, lr_decay_style, save, data_path'

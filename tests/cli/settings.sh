@@ -191,6 +191,15 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     check 'a share of nothing' 2 'offload-fraction: goes with --offload'
     run predict $fsdp --offload nothing
     check 'what is not' 2 'offload: expected one of optimizer, activations, weights'
+    printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,global_batch,micro_batch,tp,pp,ep,metric,value,unit,recompute,zero,sequence_parallel,strategy,offload,offload_fraction\n' > "$SCRATCH/host.csv"
+    for cells in ',' 'optimizer,0.25' 'optimizer,' '"optimizer,activations",0.5'; do
+        echo "a,x,dgx-h100,megatron-core,mixtral_8x7b,bf16,2,8,64,1,2,1,4,iteration,1,s,none,1,1,expert,$cells" >> "$SCRATCH/host.csv"
+    done
+    columns=$("$DLMODEL" compare "$SCRATCH/host.csv" --rows --json 2> "$SCRATCH/err" | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | head -n 4 | tr '\n' ' ')
+    mixtral='--system dgx-h100 --workload mixtral_8x7b --framework megatron-core --nodes 2 --tp 2 --sequence-parallel --pp 1 --ep 4 --strategy expert --micro-batch 1 --precision bf16 --zero 1 --recompute none --global-batch 64'
+    options="$(field iteration_s $mixtral) $(field iteration_s $mixtral --offload optimizer --offload-fraction 0.25) $(field iteration_s $mixtral --offload optimizer) $(field iteration_s $mixtral --offload optimizer,activations --offload-fraction 0.5) "
+    holds 'the columns offload and offload_fraction are the options' "\"$columns\" == \"$options\""
+    holds 'they differ' "$(echo "$columns" | tr ' ' '\n' | sort -u | grep -c .) == 4"
 }
 # Documents of 2048 tokens in sequences of 8192 (F-PACKED): attention as in 4 times as many sequences of 2048, everything else as before. Causal pairs of a token: (d + 1)/2.
 # shellcheck disable=SC2086
@@ -208,6 +217,31 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,global_batch,micro_batch,tp,pp,metric,value,unit,recompute,zero,sequence_parallel,packed_length\na,x,dgx-h100,megatron-core,llama3_8b,bf16,1,8,8,1,4,1,iteration,1,s,none,1,1,2048\n' > "$SCRATCH/packed.csv"
     column=$("$DLMODEL" compare "$SCRATCH/packed.csv" --rows --json 2> /dev/null | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | head -n 1)
     holds 'the column is the option' "\"$column\" == \"$(field iteration_s $packed --global-batch 8 --packed-length 2048)\""
+}
+# A module that predicts a further token (F-MTP), of DeepSeek-V3: a layer with experts (attention 187,107,328, router 1,835,264, 257 experts of 44,040,192, norms 14,336), a projection of 2 * 7168 * 7168 and 3 norms: 11,610,068,224 parameters ("11.5B unique"); with its copies of embedding and head, 129280 * 7168 each, the 684,489,845,504 of the Hub. 6 bytes for each: bf16 and the master copy.
+# shellcheck disable=SC2086
+{
+    one='--system dgx-h100 --workload deepseek_v3 --framework megatron-core --nodes 1 --devices-per-node 1 --tp 1 --pp 1 --ep 1 --zero 0 --precision bf16 --global-batch 8 --micro-batch 1 --recompute none'
+    holds 'parameters of a module by hand' "$(field weights_bytes $one --mtp-layers 1) - $(field weights_bytes $one) == 6 * 11610068224"
+    holds 'the Hub counts both' "$(field weights_bytes $one --mtp-layers 1) == 6 * (684489845504 - 2 * 129280 * 7168)"
+    # kept of a token and module: what a layer keeps; the shared embedding, the joined norms, the projection and the last norm, 10 bytes a channel; 4 for each norm; logits and their gradient, 4 a word
+    small='--system dgx-h100 --framework megatron-core --nodes 1 --devices-per-node 1 --tp 1 --pp 1 --zero 0 --precision bf16 --global-batch 8 --micro-batch 1 --recompute none'
+    kept() { field activations_bytes $small --workload deepseek_v3:layers=$1,dense_layers=0,experts=8 --mtp-layers $2; }
+    holds 'memory of a module by hand' "$(kept 4 2) - $(kept 4 1) == $(kept 5 1) - $(kept 4 1) + 4096 * (10 * 7168 + 3 * 4 + 4 * 129280)"
+    # model flop of a token: 6 for each weight of attention, router, 8 experts and the shared one, projection and head; 6 * 128 * (192 + 128) for each of its (4096 + 1)/2 keys
+    ep='--system dgx-b200 --workload deepseek_v3 --framework megatron-core --nodes 128 --tp 1 --pp 16 --ep 64 --zero 1 --precision bf16 --micro-batch 1 --global-batch 2048 --recompute full'
+    flop() { "$DLMODEL" predict $ep "$@" --json 2> /dev/null | awk '/"(model_flop_per_s_per_device|throughput_samples_per_s)"/ { gsub(/[",]/, ""); v[$1] = $2 } END { printf "%.9g", v["model_flop_per_s_per_device:"] * 1024 / v["throughput_samples_per_s:"] }'; }
+    more=$(awk "BEGIN { print ($(flop --mtp-layers 1) - $(flop)) / (6 * 4096 * (187105280 + 1835008 + 9 * 44040192 + 2 * 7168 * 7168 + 129280 * 7168 + 128 * (192 + 128) * 4097 / 2)) }")
+    holds 'model flop of a module by hand' "$more > 0.9999 && $more < 1.0001"
+    # the last of 16 stages has a layer and a head more than its at most 4 layers and head
+    slower=$(awk "BEGIN { print $(field iteration_s $ep --mtp-layers 1) / $(field iteration_s $ep) }")
+    holds 'the last stage sets the pace' "$slower > 1.1 && $slower < 1.6"
+    holds 'the key is the option' "$(field iteration_s $ep --mtp-layers 1) == $(field iteration_s $ep --set mtp_layers=1)"
+    run predict --workload resnet50 --system dgx-h100 --framework megatron-core --mtp-layers 1
+    check 'no layers' 2 'mtp-layers: resnet50 has no parameter mtp_layers'
+    printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,global_batch,micro_batch,strategy,tp,pp,ep,metric,value,unit,recompute,zero,mtp_layers\na,x,dgx-b200,megatron-core,deepseek_v3,bf16,128,8,2048,1,expert,1,16,64,iteration,1,s,full,1,1\n' > "$SCRATCH/further.csv"
+    column=$("$DLMODEL" compare "$SCRATCH/further.csv" --rows --json 2> /dev/null | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | head -n 1)
+    holds 'the column mtp_layers is the option' "\"$column\" == \"$(field iteration_s $ep --mtp-layers 1)\""
 }
 # Stages as listed (F-STAGE-LAYERS): 8 equal ones are the default's; one of 5 layers instead of 4 on the first of 8 stages, which holds all 8 micro-batches, keeps 5/4 of the activations.
 # shellcheck disable=SC2086
@@ -277,7 +311,7 @@ deepep --moe-token-dispatcher-type flex --moe-enable-deepep
 hybridep --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep
 END
 # shellcheck disable=SC2086
-for off in '' '--cp 2 --cp-comm alltoall' '--cp 2 --cp-comm allgather' '--offload optimizer --offload-fraction 0.5' '--pp 2 --stage-layers 18,14' '--cuda-graphs layer' '--cuda-graphs iteration' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
+for off in '' '--cp 2 --cp-comm alltoall' '--cp 2 --cp-comm allgather' '--offload optimizer --offload-fraction 0.5' '--pp 2 --stage-layers 18,14' '--mtp-layers 2' '--cuda-graphs layer' '--cuda-graphs iteration' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
     "$DLMODEL" predict $llama --zero 1 $off --export megatron > "$SCRATCH/exported.sh" 2> /dev/null
     there=$(field iteration_s $llama --zero 1 $off) back=$("$DLMODEL" predict --system dgx-h100 --plan "$SCRATCH/exported.sh" --json 2> /dev/null | sed -n 's/^ *"iteration_s": *\([^,]*\),*$/\1/p' | head -n 1)
     if [ -n "$there" ] && [ "$there" = "$back" ]; then echo "ok exported and imported '$off'"; else echo "not ok exported and imported '$off': $there, $back"; fi

@@ -7,6 +7,7 @@ sh tools/cpu_accuracy.sh "$DLMODEL" check
 sh tools/memory.sh "$DLMODEL" check
 sh tools/known.sh "$DLMODEL" check
 sh tools/chosen.sh "$DLMODEL" check
+sh tools/settings.sh "$DLMODEL" check || echo "not ok tools/settings.sh ends"
 sh tools/learning.sh "$DLMODEL" check
 sh tools/samples.sh "$DLMODEL" check
 sh tools/formulas.sh check

@@ -101,6 +101,11 @@ static void keys_change_what_they_say(void **state) {
         {"mlp=gelu,norm=rmsnorm,pos=none,tied=1,sinks=1", plain + 3 * 4},
         {"mlp=gelu,norm=rmsnorm,pos=none,tied=1,post_norm=1", plain + 6 * h},
         {"mlp=gelu,norm=rmsnorm,pos=none,tied=1,parallel=1", plain},
+        /* F-MTP: a layer, the projection 2h -> h and three norms; embedding and head are shared */
+        {"mlp=gelu,norm=rmsnorm,pos=none,tied=1,mtp_layers=1",
+         plain + qkv + proj + 2 * h * f + 2 * h * h + 5 * h},
+        {"mlp=gelu,norm=rmsnorm,pos=none,tied=0,mtp_layers=2",
+         plain + embedding + 2 * (qkv + proj + 2 * h * f + 2 * h * h + 5 * h)},
         {"mlp=gelu,norm=rmsnorm,pos=none,tied=1,head_dim=8", plain - 3 * (qkv + proj) / 2},
         /* layer 0 is dense; 4 experts of width 32, gated, and 2 shared ones with a gate */
         {"mlp=swiglu,norm=rmsnorm,pos=none,tied=1,experts=4,expert_ffn=32,dense_layers=1,"

@@ -58,6 +58,7 @@ struct dl_transformer_layer {
     enum dl_transformer_state in, out;
     /* column: the first reader of its input, which runs the collective for all readers */
     bool gathers;
+    bool in_layer;    /* of the body, or of a layer that predicts further tokens (F-MTP) */
     bool gathered;    /* a column layer reads its output */
     unsigned modules; /* bits of enum dl_module that it is in; 0: none */
     bool adapted;     /* F-LORA: has an adapter */
@@ -309,7 +310,8 @@ void dl_transformer_recompute_some(double share, struct dl_transformer_micro_bat
 
 /* Experts of a rank, and their part of what a mapping moves. */
 struct dl_expert_mapping {
-    /* of a rank, held by so many; 0: no expert ranks (then they count as all others) */
+    /* of a rank of the fullest stage (shard 3: of its body), held by so many; 0: no expert ranks
+     * (then they count as all others) */
     double parameters, replicas;
     /* the experts' part of reduce and gather */
     struct dl_collective_time reduce, gather;
@@ -322,7 +324,8 @@ struct dl_transformer_mapping {
     int shard;       /* ZeRO stage whose states it holds */
     int asked_shard; /* stage of the plan: in a pipeline FSDP holds the states of stage 1 */
     double replicas; /* data ranks: dp x ep x sp */
-    double parameters[DL_TRANSFORMER_STAGE_KINDS]; /* of a rank */
+    double parameters[DL_TRANSFORMER_STAGE_KINDS];        /* of a rank */
+    double expert_parameters[DL_TRANSFORMER_STAGE_KINDS]; /* of those; as experts.parameters */
     double stage_layers;    /* body layers of the fullest stage, for a micro-batch */
     double most_parameters; /* of a rank of the fullest stage */
     double end_layers[2];   /* of the first and of the last stage, for a micro-batch */

@@ -24,7 +24,7 @@
 #include "model/workload/layer.h"
 
 bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l) {
-    return dl_precision_is_narrow(tf->precision) && l->part == DL_TRANSFORMER_BODY &&
+    return dl_precision_is_narrow(tf->precision) && l->in_layer &&
            (l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ||
             l->role == DL_TRANSFORMER_EXPERTS);
 }

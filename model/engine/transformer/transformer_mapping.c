@@ -141,6 +141,10 @@ static void count_parameters(const struct dl_transformer *tf, struct dl_transfor
     if (dl_transformer_expert_ranks(s) > 1)
         out->experts.parameters =
             chains * out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / expert_parts(s);
+    const double body = out->experts.parameters,
+                 after = body > 0
+                             ? chains * tf->expert_elements[DL_TRANSFORMER_AFTER] / expert_parts(s)
+                             : 0;
     for (int kind = 0; kind < DL_TRANSFORMER_STAGE_KINDS; kind++) {
         double times[DL_TRANSFORMER_PARTS];
         dl_transformer_kind_times(out, (enum dl_transformer_stage_kind)kind, times);
@@ -148,8 +152,12 @@ static void count_parameters(const struct dl_transformer *tf, struct dl_transfor
             out->parameters[kind] += chains * times[p] * out->unit_elements[p];
         if (kind == DL_TRANSFORMER_LAST && copies_tied(tf, s))
             out->parameters[kind] += tf->tied_elements / (double)s->tp;
-        if (kind != DL_TRANSFORMER_BETWEEN || s->pp > 2)
-            out->most_parameters = fmax(out->most_parameters, out->parameters[kind]);
+        out->expert_parameters[kind] = body + times[DL_TRANSFORMER_AFTER] * after;
+        if ((kind == DL_TRANSFORMER_BETWEEN && s->pp <= 2) ||
+            out->parameters[kind] <= out->most_parameters)
+            continue;
+        out->most_parameters = out->parameters[kind];
+        if (out->shard < 3) out->experts.parameters = out->expert_parameters[kind];
     }
 }
 
@@ -175,10 +183,10 @@ static void time_update(const struct dl_transformer *tf, double elements, double
 
 static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
 
-/* Of p parameters, those whose states a rank holds. */
-static double sharded_elements(const struct dl_transformer_mapping *mapping, double p) {
-    return (p - mapping->experts.parameters) / mapping->shard_ranks +
-           mapping->experts.parameters / mapping->experts.replicas;
+/* Of p parameters, some of them of experts, those whose states a rank holds. */
+static double sharded_elements(const struct dl_transformer_mapping *mapping, double p,
+                               double experts) {
+    return (p - experts) / mapping->shard_ranks + experts / mapping->experts.replicas;
 }
 
 static void hold_states(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
@@ -192,7 +200,8 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
                  head = part_elements(tf, &out->split, DL_TRANSFORMER_AFTER) * used;
     for (int i = 0; i < DL_TRANSFORMER_STAGE_KINDS; i++) {
         struct dl_memory *m = &out->states[i];
-        const double p = out->parameters[i], mine = sharded_elements(out, p),
+        const double p = out->parameters[i],
+                     mine = sharded_elements(out, p, out->expert_parameters[i]),
                      width = dl_framework_gradient_width(framework, tf->precision).kept_bytes,
                      gradients = p * width;
         memset(m, 0, sizeof *m);
@@ -417,7 +426,8 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     const double tensors =
         tf->tensor_count[DL_TRANSFORMER_BEFORE] + tf->tensor_count[DL_TRANSFORMER_AFTER] +
         dl_transformer_chains(split) * out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
-    out->updated_elements = shard > 0 ? sharded_elements(out, fullest) : fullest;
+    out->updated_elements =
+        shard > 0 ? sharded_elements(out, fullest, out->experts.parameters) : fullest;
     time_update(tf, out->updated_elements, tensors, out);
     struct dl_plan plan = tf->input;
     plan.nodes = split->nodes;

@@ -57,7 +57,7 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
                       const struct dl_transformer_pass *forward, struct dl_transformer_pass *to) {
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
     const struct dl_layer *layer = &tf->workload->layers[l->index];
-    const bool body = l->part == DL_TRANSFORMER_BODY,
+    const bool body = l->in_layer,
                linear = l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW;
     if (recompute == DL_RECOMPUTE_FULL && body) dl_transformer_add_pass(to, forward, 1);
     if (recompute == DL_RECOMPUTE_NONE && body && policy->recomputes_norms &&

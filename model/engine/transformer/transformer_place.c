@@ -13,8 +13,7 @@ double dl_transformer_end_layers(double layers, double stages, int last) {
 static void place_by_cost(const struct dl_transformer *tf, double pp,
                           struct dl_transformer_mapping *out) {
     const double body = tf->split_elements[DL_TRANSFORMER_BODY],
-                 head = tf->tied_elements > 0 ? tf->tied_elements
-                                              : tf->split_elements[DL_TRANSFORMER_AFTER],
+                 head = tf->tied_elements + tf->split_elements[DL_TRANSFORMER_AFTER],
                  share = (tf->stack * body + head) / pp;
     double stage = 0, held = 0, most = 0;
     for (double layer = 1; layer <= tf->stack; layer++) {

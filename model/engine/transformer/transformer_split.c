@@ -38,12 +38,12 @@ static enum dl_transformer_part part_of(const struct dl_stack *stack, int index)
                                                              : DL_TRANSFORMER_AFTER;
 }
 
-/* Role and output of one layer from the state of its first input. */
-static void assign_role(const struct dl_workload *workload, bool lead,
+/* Role and output of one layer from the state of its first input. `block`: in a block that is split
+ * as those of the body are. */
+static void assign_role(const struct dl_workload *workload, bool block,
                         struct dl_transformer_layer *l) {
     const struct dl_layer *layer = &workload->layers[l->index];
     const bool vocabulary = layer->out.channels == workload->vocabulary || layer->tied_to >= 0;
-    const bool block = l->part == DL_TRANSFORMER_BODY || lead;
     l->role = DL_TRANSFORMER_SAME;
     l->out = l->in;
     if (layer->kind == &dl_layer_embedding) {
@@ -111,14 +111,18 @@ static bool *gathered_of(const struct dl_workload *workload, const struct dl_sta
 /* Roles of the layers that differ, in one pass: a layer comes after those that it reads. */
 static void mark_roles(const struct dl_workload *workload, const struct dl_stack *stack,
                        struct dl_transformer_layer *all) {
-    bool input_gathered = false;
+    bool input_gathered = false, predicts = false; /* F-MTP: after the loss */
     for (int i = 0; i < workload->layer_count; i = next_layer(stack, i)) {
         const struct dl_layer *layer = &workload->layers[i];
         struct dl_transformer_layer *l = &all[place_of(stack, i)];
         const int from = layer->inputs[0];
         *l = (struct dl_transformer_layer){
             .index = i, .part = part_of(stack, i), .in = output_of(stack, all, from)};
-        assign_role(workload, i >= stack->lead && i < stack->first, l);
+        l->in_layer =
+            l->part == DL_TRANSFORMER_BODY || (predicts && layer->block_prefix > 0 &&
+                                               layer->tied_to < 0 && layer->kind != &dl_layer_loss);
+        predicts = predicts || layer->kind == &dl_layer_loss;
+        assign_role(workload, l->in_layer || (i >= stack->lead && i < stack->first), l);
         if (l->role != DL_TRANSFORMER_COLUMN) continue;
         bool *gathered = from < 0 ? &input_gathered : gathered_of(workload, stack, all, from);
         l->gathers = !*gathered;
@@ -226,7 +230,9 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
             tf->rows_per_token = layer->moe.top_k * layer->moe.capacity;
             tf->dropless = layer->moe.dropless;
         }
-        if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0) continue;
+        if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0 ||
+            layer->tied_to >= stack->first)
+            continue;
         tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
     }
     if (tf->heads == 0) return no_stack(tf->workload, err);
@@ -243,7 +249,8 @@ static void prepare_plain(struct dl_transformer *tf, struct dl_arena *arena) {
     tf->layer_count = workload->layer_count;
     double holders = 0;
     for (int i = 0; i < workload->layer_count; i++) {
-        tf->layers[i] = (struct dl_transformer_layer){.index = i, .part = DL_TRANSFORMER_BODY};
+        tf->layers[i] = (struct dl_transformer_layer){
+            .index = i, .part = DL_TRANSFORMER_BODY, .in_layer = true};
         if (workload->layers[i].parameter_elements > 0) holders++;
     }
     const double bytes = tf->framework->sync.bucket_bytes,
@@ -375,7 +382,7 @@ static double kept_width(const struct dl_transformer *tf, const struct dl_transf
     const enum dl_work work = layer->kind->work;
     const bool linear = work == DL_WORK_LAYERNORM || work == DL_WORK_ACTIVATION;
     const bool narrow = linear || is_stored_narrow(tf, l, layer);
-    return l->part == DL_TRANSFORMER_BODY && narrow ? fmin(width, operand) : width;
+    return l->in_layer && narrow ? fmin(width, operand) : width;
 }
 
 /* F-MEM-LOSS: what the loss holds at its peak for each 16-bit logit; NAN: what the layer says. */
@@ -425,7 +432,7 @@ static double kept_selectively(const struct dl_transformer *tf,
         return layer->recomputable || l->ends_module ? out : 0;
     }
     if (policy->selective == DL_SELECTIVE_ATTENTION) return layer->recomputable ? out : all;
-    if (l->part != DL_TRANSFORMER_BODY) return all;
+    if (!l->in_layer) return all;
     if (policy->selective == DL_SELECTIVE_BLOCKS) return share * all;
     if (dl_transformer_keeps_attention(tf, layer)) return all;
     return l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ? share * result : 0;
