@@ -115,17 +115,17 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
 /* Whether a layer lies in a residual block: between the first output that two layers read and the
  * last addition. */
 static bool in_block(const struct dl_workload *whole, int index) {
-    int fork = -1, last_add = -1;
+    int fork = whole->layer_count, last_add = -1; /* no fork, no addition */
     for (int j = 0; j < whole->layer_count; j++) {
         const struct dl_layer *layer = &whole->layers[j];
         if (layer->kind == &dl_layer_add) last_add = j;
         /* an input that is not the layer before has a second reader, or leaves a branch open */
         for (int i = 0; i < layer->input_count; i++) {
             const int from = layer->inputs[i];
-            if (from >= 0 && from < j - 1 && (fork < 0 || from < fork)) fork = from;
+            if (from >= 0 && from < j - 1 && from < fork) fork = from;
         }
     }
-    return fork >= 0 && index > fork && index < last_add;
+    return index > fork && index < last_add;
 }
 
 static bool has_halo(const struct dl_split_context *w, int index, bool backward) {

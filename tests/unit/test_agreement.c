@@ -1,6 +1,8 @@
 /* Which measured runs are believed: each against the posterior of the others, made without it. */
 #include "model/engine/agreement.h"
+#include "model/engine/correct.h"
 #include "tests/check.h"
+#include "tests/fake.h"
 
 static const struct dl_interval_model model = {.source_sigma_log = 0.1,
                                                .device_sigma_log = 0.05,
@@ -117,9 +119,54 @@ static void one_run_and_none(void **state) {
     dl_arena_free(&arena);
 }
 
+/* A run without communication says what the devices' part takes: the time of messages and of input
+ * stays, and the parts add up to the iteration. */
+static void measured_compute_moves_the_parts_of_devices(void **state) {
+    struct dl_fake f;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_prediction p = {.forward_s = 1,
+                              .backward_s = 2,
+                              .update_s = 1,
+                              .compute_s = 4,
+                              .comm_s = 3,
+                              .exposed_comm_s = 2,
+                              .exposed_input_s = 0.5,
+                              .bubble_s = 0.25,
+                              .overhead_s = 1.25,
+                              .iteration_s = 8,
+                              .throughput_samples_per_s = 80,
+                              .epoch_s = 100,
+                              .scaling_efficiency = 0.5};
+    fake_make(&f);
+    f.framework.errors.intervals = &model;
+    struct dl_measured_run quiet = {
+        0.3, dl_interval_case_of(&f.system, &f.workload, &f.framework, &f.plan, &p), "resnet50"};
+    quiet.what.exposed_frac = quiet.what.overhead_frac = quiet.what.waits_frac = 0;
+    assert_int_equal(
+        dl_posterior_make(&model, &quiet, 1, &arena, &f.framework.errors.measured, &err), DL_OK);
+    const double factor = exp(
+                     dl_posterior_shift(f.framework.errors.measured, f.workload.name, &quiet.what)
+                         .compute_log),
+                 iteration_s = 5.5 * factor + 2.5;
+    assert_true(factor > 1.05);
+    dl_predict_correct(
+        &(struct dl_predict_request){&f.system, &f.workload, &f.framework, &f.plan, NULL, &arena},
+        &p);
+    check_close(p.forward_s + p.backward_s + p.update_s, 4 * factor, 1e-12);
+    check_close(p.comm_s, 3, 1e-12);
+    check_close(p.bubble_s + p.overhead_s, 1.5 * factor, 1e-12);
+    check_close(p.iteration_s, iteration_s, 1e-12);
+    check_close(p.throughput_samples_per_s, 640 / iteration_s, 1e-12);
+    check_close(p.epoch_s, 12.5 * iteration_s, 1e-12);
+    check_close(p.scaling_efficiency, 4 * factor / iteration_s, 1e-12);
+    dl_arena_free(&arena), dl_arena_free(&f.arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_run_is_judged_by_the_others),
-                                       cmocka_unit_test(a_minority_is_left_out),
-                                       cmocka_unit_test(one_run_and_none)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_run_is_judged_by_the_others),
+        cmocka_unit_test(a_minority_is_left_out), cmocka_unit_test(one_run_and_none),
+        cmocka_unit_test(measured_compute_moves_the_parts_of_devices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,10 @@ static void bytes_by_hand(void **state) {
     with.setting_count = 12;
     check_close(dl_checkpoint_bytes(find("torch-dcp"), &with, 1),
                 800 + 900 + 2 * 1846.5 + 12 * 1409, 1e-12);
+    /* 2048, 2 x 2 + 4 groups of 1032, each 272, 4 / 6 tables of 328; a layer 900; 1500 */
+    const double hdf5 = 2048 + 8 * 1032 + 2 * 272 + 4.0 / 6 * 328, config = 2 * 900 + 1500;
+    check_close(dl_checkpoint_bytes(find("keras-h5"), &c, 1), 800 + hdf5 + config, 1e-12);
+    check_close(dl_checkpoint_bytes(find("keras"), &c, 1), 800 + hdf5 + config + 3 * 128, 1e-12);
     /* every rank its copy, deflated */
     check_close(dl_checkpoint_bytes(find("chainermn"), &c, 4), 4 * (800 * 0.926 + 22 + 2 * 192),
                 1e-12);

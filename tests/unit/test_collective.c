@@ -242,6 +242,31 @@ static void copies_by_hand(void **state) {
     check_close(cost.bandwidth_s, 0.15, 1e-12);
     assert_true(dl_copy_hierarchical_cost(&system, 4, 1e9, &cost)); /* 2 * .1 + .1 */
     check_close(cost.bandwidth_s, 0.3, 1e-12);
+    /* One way is half of an all-reduce, which sends there and back. */
+    static const struct {
+        const char *algorithm, *formula;
+        enum dl_collective_op op;
+    } patterns[] = {{"sharded", "F-COPY-SHARDED", DL_COLL_ALL_GATHER},
+                    {"ring", "F-COPY-RING", DL_COLL_ALL_GATHER},
+                    {"hierarchical", "F-COPY-HIERARCHICAL", DL_COLL_REDUCE_SCATTER},
+                    {"star", "F-COPY-STAR", DL_COLL_BROADCAST},
+                    {"tree", "F-COPY-TREE", DL_COLL_BROADCAST},
+                    {"host", "F-COPY-HOST", DL_COLL_BROADCAST}};
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        struct dl_collective_request request = {.op = patterns[i].op,
+                                                .library = DL_LIB_COPY,
+                                                .algorithm = patterns[i].algorithm,
+                                                .bytes = 1e9,
+                                                .nodes = 1,
+                                                .ranks_per_node = 4};
+        struct dl_collective_time one, all;
+        assert_int_equal(dl_collective_time(&system, &request, &one, NULL), DL_OK);
+        request.op = DL_COLL_ALL_REDUCE;
+        assert_int_equal(dl_collective_time(&system, &request, &all, NULL), DL_OK);
+        assert_string_equal(one.formula, patterns[i].formula);
+        check_close(one.latency_s, all.latency_s / 2, 1e-12);
+        check_close(one.bandwidth_s, all.bandwidth_s / 2, 1e-12);
+    }
     system.has_host = false;
     assert_false(dl_copy_star_cost(&system, 4, 1e9, &cost));
     assert_true(dl_copy_star_cost(&system, 1, 1e9, &cost));

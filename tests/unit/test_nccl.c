@@ -108,6 +108,11 @@ static void other_operations_by_hand(void **state) {
         DL_NCCL_RING, DL_NCCL_SIMPLE, &cost));
     check_close(cost.latency_s, 32.2e-6, 1e-9);
     check_close(cost.bandwidth_s, 8388608 / 137.142857e9, 1e-6);
+    enum dl_nccl_algorithm algorithm; /* trees reduce for all or none */
+    enum dl_nccl_protocol protocol;
+    assert_false(dl_nccl_choose(
+        &(struct dl_nccl_operation){number, row, &graph_a, DL_COLL_ALL_GATHER, 8388608, false},
+        DL_NCCL_TREE, -1, &algorithm, &protocol, &cost));
     assert_true(dl_nccl_cost(
         &(struct dl_nccl_operation){number, row, &graph_a, DL_COLL_BROADCAST, 8388608, false},
         DL_NCCL_RING, DL_NCCL_SIMPLE, &cost));
