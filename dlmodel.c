@@ -366,7 +366,10 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     if (command == NULL || help) {
         struct dl_options about = {.positional_count = 0};
         if (command != NULL) about.positional[about.positional_count++] = command->name;
-        if (globals.help_all) about.given[about.given_count++].option = all_option();
+        if (globals.help_all) {
+            about.given[about.given_count].option = all_option();
+            about.given[about.given_count++].value = "";
+        }
         DL_TRY(dl_cmd_help.run(context, &about, err));
         return help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
     }

@@ -202,6 +202,13 @@ static enum dl_code select_rows(struct dl_context *context, const struct dl_opti
     return DL_OK;
 }
 
+static void note_columns(struct dl_context *context, const struct dl_csv *csv) {
+    const char *names =
+        dl_compare_is_runs(csv) ? dl_run_columns_left_out(csv, context->arena) : NULL;
+    if (names != NULL)
+        context->note(context, "%s: columns that are not modelled: %s", csv->name, names);
+}
+
 /* Reads the files and keeps the rows that --where selects. */
 static enum dl_code read_tables(struct dl_context *context, const struct dl_options *options,
                                 struct dl_compare_tables *out, struct dl_err *err) {
@@ -220,6 +227,7 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
     for (int i = 0; i < count; i++) {
         DL_TRY(open_table(context, options, options->positional[i], &tables[i], err));
         csvs[i] = tables[i].csv;
+        note_columns(context, &csvs[i]);
     }
     DL_TRY(dl_filters_check(filters, csvs, count, err));
     for (int i = 0; i < count; i++) {

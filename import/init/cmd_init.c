@@ -24,13 +24,14 @@ static const struct dl_option init_options[] = {
     {"name", 0, "NAME", "Cluster", "name of the system; default cluster", DL_TEXT(ANSWER(name))},
     {"device", 0, "NAME", "Cluster", "GPU: a name of 'dlmodel list devices', h100, a100_sxm4_80",
      DL_TEXT(ANSWER(device))},
-    {"devices-per-node", 'g', "N", "Cluster", "GPUs of a node; default: as usual for the GPU",
+    {"devices-per-node", 'g', "N", "Cluster",
+     "GPUs of a node; default: those of the usual machine of this GPU",
      DL_INTEGER(ANSWER(devices_per_node), .min = 1, .max = 1024)},
     {"nodes", 'n', "N", "Cluster", "number of nodes; default 1",
      DL_INTEGER(ANSWER(nodes), .min = 1, .max = 10000000)},
     {"network", 0, "[Nx]RATE [KIND]", "Cluster",
      "adapters of a node, their rate, and infiniband, roce or ethernet: '8x400Gb/s infiniband'; "
-     "default: as usual for the GPU",
+     "default: that of the usual machine of this GPU",
      DL_TEXT(ANSWER(network))},
     {"partition", 0, "NAME", "Cluster", "Slurm partition, for the site file",
      DL_TEXT(ANSWER(partition))},
@@ -149,7 +150,7 @@ static enum dl_code ask_all(struct job *job, struct dl_err *err) {
     if (a->network == NULL)
         a->network = ask(job,
                          "5/6 Network of a node: adapters x rate and kind, as 8x400Gb/s infiniband "
-                         "(empty: as usual for the GPU)",
+                         "(empty: that of the usual machine of this GPU)",
                          or_empty(found_network(job)));
     if (a->partition == NULL)
         a->partition =

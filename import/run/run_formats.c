@@ -21,6 +21,8 @@ static const struct dl_run_key deepspeed_keys[] = {
     {NULL, 0, NULL, NULL}};
 const struct dl_argument_class dl_deepspeed_classes[] = {
     DL_CERTAIN,
+    {DL_COSTS_NOTHING, "fp16.loss_scale* fp16.initial_scale_power fp16.*hysteresis "
+                       "fp16.min_loss_scale"},
     {DL_NOT_MODELLED,
      "*offload* zero_optimization.* activation_checkpointing.* communication_data_type "
      "gradient_predivide* prescale_gradients sparse_gradients sparse_attention.* amp.* "
@@ -28,7 +30,8 @@ const struct dl_argument_class dl_deepspeed_classes[] = {
      "flops_profiler.* aio.* zero_allow_untested_optimizer fp16.* bf16.* data_types.* "
      "hybrid_engine.* compile.* quantize* graph_harvesting eigenvalue.* disable_allgather "
      "use_data_before_expert* domino.* *torch_autocast* sequence_parallel* "
-     "zero_force_ds_cpu_optimizer"},
+     "zero_force_ds_cpu_optimizer seq_parallel_communication_data_type tensor_parallel.* "
+     "weight_quantization.* pipeline.*"},
     {DL_COSTS_NOTHING,
      "dump_state optimizer.params.* scheduler.type scheduler.params.* elasticity.* "
      "monitor_config.* csv_monitor.* memory_breakdown comms_logger.* flops_profiler.* "},

@@ -355,6 +355,9 @@ static enum dl_code read_dispatch(struct dl_megatron_reader *r) {
         {"deepep", "deepep"}, {"hybridep", "hybridep"}, {NULL, NULL}};
     const bool given = dl_arguments_find(r->a, type_names) != NULL,
                direct = dl_arguments_flag(r->a, "moe_enable_deepep");
+    /* random logits: all experts get the same number of tokens */
+    if (r->ep > 1 && dl_arguments_flag(r->a, "moe_router_force_load_balancing"))
+        dl_plan_words_add(r->out, "expert-imbalance", "1");
     const char *type = dl_paired(types, dl_arguments_word(r->a, type_names, "allgather")),
                *backend = dl_paired(backends, dl_arguments_word(r->a, backend_names, "deepep"));
     if (type == NULL) return unknown_word(r, type_names, "allgather, alltoall or flex");

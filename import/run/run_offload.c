@@ -41,9 +41,8 @@ enum dl_code dl_run_offload_deepspeed(struct dl_run *run, const char *stage) {
     if (!sharded) return DL_OK;
     const bool old = dl_arguments_flag(a, "zero_optimization.cpu_offload"),
                optimizer = on_host(a, states) || old,
-               params =
-                   last && (on_host(a, shards) ||
-                            dl_arguments_flag(a, "zero_optimization.cpu_offload_params"));
+               params = last && (on_host(a, shards) ||
+                                 dl_arguments_flag(a, "zero_optimization.cpu_offload_params"));
     if (last && optimizer && !params) DL_TRY(dl_arguments_number(a, ratio, 0, 1, &frac, run->err));
     if (!optimizer && !params) return DL_OK;
     if (!optimizer)

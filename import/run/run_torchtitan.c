@@ -34,11 +34,12 @@ const struct dl_argument_class dl_torchtitan_classes[] = {
      "*pipeline_parallel_expert* *enable_fsdp_symm* model.print_after_conversion "
      "model.attn_backend model.moe_comm_backend model.non_blocking* model.num_mtp* model.tp_gemm* "
      "model.fuse* model.emulate model.pad_multiple model.fqns compile.mode compile.* override.* "
-     "training.fp8_linear lora.* peft.* training.debug_moe* *max_context* ft_* fault_tolerance.*"},
+     "training.fp8_linear lora.* peft.* training.debug_moe* *max_context* ft_* fault_tolerance.* "
+     "loss.*chunk* training.gc_debug"},
     {DL_COSTS_NOTHING,
      "model.norm_type model.tokenizer_path model.hf_assets_path model.print_after_conversion "
      "experimental.custom_import experimental.custom_args_module "
-     "experimental.custom_model_path memory_estimation.* training.gc_freq training.gc_debug "
+     "experimental.custom_model_path memory_estimation.* training.gc_freq "
      "training.dataset training.dataset_path training.max_norm training.warmup_steps "
      "training.data_parallel_type training.classifer_free_guidance_prob "
      "training.classifier_free_guidance_prob training.img_size training.test_mode "

@@ -1,4 +1,5 @@
 /* cmd_advise.c - which changes to settings or network make a job faster, alone and together? */
+#include "model/core/figure.h"
 #include "predict/output/advise_print.h"
 
 static const char *const objectives[] = {"time", "energy", NULL};
@@ -41,10 +42,11 @@ static enum dl_code print_rewritten(struct dl_context *context, const struct dl_
                                     struct dl_err *err) {
     struct dl_advised one;
     DL_TRY(dl_adviser_rewrite(context, options, item, r, &one, err));
-    context->note(context, "%s: %.4g samples/s in place of %.4g: %+.1f %% (%s)", one.change.text,
-                  one.verdict.prediction.throughput_samples_per_s,
-                  r->base.prediction.throughput_samples_per_s, 100 * (one.gain.ratio - 1),
-                  one.change.item->mathematics);
+    context->note(
+        context, "%s: %s samples/s in place of %s: %+.1f %% (%s)", one.change.text,
+        dl_figure_text(context->arena, one.verdict.prediction.throughput_samples_per_s, 4),
+        dl_figure_text(context->arena, r->base.prediction.throughput_samples_per_s, 4),
+        100 * (one.gain.ratio - 1), one.change.item->mathematics);
     return context->output(options,
                            dl_arena_printf(context->arena, "%s\n", one.change.workload_text), err);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "predict/manual/glossary.h"
 #include "predict/manual/manual.h"
 #include "predict/manual/theory.h"
 #include "predict/manual/wrap.h"
@@ -122,6 +123,7 @@ static const struct topic {
      "systems, 'dlmodel schema system' the fields of their files.\n"},
     {"exit", "exit status", dl_exit_text},
     {"environment", "environment variables", environment_text},
+    {"glossary", "the words of the answers; also one: help bottleneck", NULL},
     {NULL, NULL, NULL},
 };
 
@@ -241,7 +243,10 @@ static enum dl_code about(struct dl_text *t, const struct dl_context *context, c
     for (const struct topic *topic = topics; topic->name != NULL; topic++) {
         names[count++] = topic->name;
         if (strcmp(topic->name, name) != 0) continue;
-        dl_text_add(t, topic->text);
+        if (topic->text != NULL)
+            dl_text_add(t, topic->text);
+        else
+            dl_glossary(t);
         return DL_OK;
     }
     for (int i = 0; context->commands[i] != NULL && count < 62; i++) {
@@ -250,6 +255,7 @@ static enum dl_code about(struct dl_text *t, const struct dl_context *context, c
         command_help(t, context->commands[i], all);
         return DL_OK;
     }
+    if (dl_glossary_term(t, name)) return DL_OK;
     names[count++] = "theory";
     names[count] = NULL;
     const char *near = dl_suggest(name, names);

@@ -96,6 +96,8 @@ void dl_compared_explain(struct dl_compared *row, const struct dl_causes *causes
  * table; a row that cannot be predicted is added as skipped, with the reason. */
 /* Whether the header is that of a table of runs. */
 bool dl_compare_is_runs(const struct dl_csv *csv);
+/* Names of the columns of a table of runs that have no part in a prediction; NULL: none. */
+const char *dl_run_columns_left_out(const struct dl_csv *csv, struct dl_arena *arena);
 /* Any of the four kinds; anchor is an error for all but runs. */
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err);

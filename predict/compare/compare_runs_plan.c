@@ -82,26 +82,42 @@ static bool is_slip(const char *name, const char *known) {
     return rest[0] == right[1] && rest[1] == right[0] && strcmp(rest + 2, right + 2) == 0;
 }
 
-/* A column whose name is nearly that of a known one is a slip; others are the user's own. */
+/* Whether a run has such a column; `near`: one that differs by a slip, or "". */
+static bool is_known(const char *name, char near[DL_RUN_PLAN_NAME]) {
+    struct dl_run_plan_column column;
+    bool known = false;
+    near[0] = 0;
+    for (const struct dl_field *f = dl_run_row_schema.fields; f->key != NULL; f++) {
+        known = known || strcmp(f->key, name) == 0;
+        if (is_slip(name, f->key)) snprintf(near, DL_RUN_PLAN_NAME, "%s", f->key);
+    }
+    for (int i = 0; !known && dl_run_plan_column(i, &column); i++) {
+        known = strcmp(column.name, name) == 0;
+        if (is_slip(name, column.name)) snprintf(near, DL_RUN_PLAN_NAME, "%s", column.name);
+    }
+    return known;
+}
+
+/* A column whose name is nearly that of a known one is a slip; others are the user's own. Short
+ * names are near to many. */
 static enum dl_code check_names(const struct dl_csv *csv, struct dl_err *err) {
     for (int c = 0; c < csv->column_count; c++) {
         const char *name = csv->header[c];
-        char near[DL_RUN_PLAN_NAME] = "";
-        struct dl_run_plan_column column;
-        bool known = strlen(name) < 4; /* too short to be near */
-        for (const struct dl_field *f = dl_run_row_schema.fields; f->key != NULL; f++) {
-            known = known || strcmp(f->key, name) == 0;
-            if (is_slip(name, f->key)) snprintf(near, sizeof near, "%s", f->key);
-        }
-        for (int i = 0; !known && dl_run_plan_column(i, &column); i++) {
-            known = strcmp(column.name, name) == 0;
-            if (is_slip(name, column.name)) snprintf(near, sizeof near, "%s", column.name);
-        }
-        if (!known && near[0] != 0)
+        char near[DL_RUN_PLAN_NAME];
+        if (strlen(name) >= 4 && !is_known(name, near) && near[0] != 0)
             return dl_fail_at(err, csv->name, 1, 1, name,
                               "expected a column of a table of runs; did you mean '%s'?", near);
     }
     return DL_OK;
+}
+
+const char *dl_run_columns_left_out(const struct dl_csv *csv, struct dl_arena *arena) {
+    struct dl_text out = {.arena = arena};
+    char near[DL_RUN_PLAN_NAME];
+    for (int c = 0; c < csv->column_count; c++)
+        if (!is_known(csv->header[c], near))
+            dl_text_printf(&out, "%s%s", out.length > 0 ? ", " : "", csv->header[c]);
+    return out.length > 0 ? dl_text_string(&out) : NULL;
 }
 
 enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err) {

@@ -163,15 +163,17 @@ static const char *why_of(const struct dl_advice_request *q, const struct dl_adv
                                         100 * q->points[at].efficiency);
     case IN_TIME:
         return at < 0 ? dl_arena_printf(
-                            q->arena, "no node count meets the deadline; the fastest, %s, takes %s",
+                            q->arena,
+                            "no node count tried meets the deadline; the fastest, %s, takes %s",
                             nodes_text(q, a->fastest), time_text(q, q->points[a->fastest].run_s))
                       : dl_arena_printf(q->arena, "cheapest that meets the deadline: %s",
                                         run_text(q, at));
     default:
-        return at < 0 ? dl_arena_printf(q->arena,
-                                        "no node count is within the budget; the cheapest, %s: %s",
-                                        nodes_text(q, a->cheapest), run_text(q, a->cheapest))
-                      : dl_arena_printf(q->arena, "fastest within the budget: %s", run_text(q, at));
+        return at < 0
+                   ? dl_arena_printf(
+                         q->arena, "no node count tried is within the budget; the cheapest, %s: %s",
+                         nodes_text(q, a->cheapest), run_text(q, a->cheapest))
+                   : dl_arena_printf(q->arena, "fastest within the budget: %s", run_text(q, at));
     }
 }
 
@@ -184,11 +186,11 @@ static bool asked(const struct dl_advice_request *q, int choice) {
 const char *dl_advice_text(const struct dl_advice_request *q) {
     const struct dl_advice a = dl_advice_of(q->points, q->count, &q->limits);
     struct dl_text text = {.arena = q->arena};
-    if (q->count < 2 || a.fastest < 0) return "";
+    if (a.fastest < 0 || (q->count < 2 && !asked(q, IN_TIME) && !asked(q, IN_BUDGET))) return "";
     dl_text_printf(&text, "How many nodes with %s:\n", q->rows[0].framework->name);
     for (int i = 0; i < CHOICES; i++) {
         const int at = index_of(&a, i);
-        if (!asked(q, i)) continue;
+        if (!asked(q, i) || (q->count < 2 && i != IN_TIME && i != IN_BUDGET)) continue;
         dl_text_printf(&text, "  %-9s %s.\n", at < 0 ? "-" : nodes_text(q, at), why_of(q, &a, i));
     }
     return dl_text_string(&text);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "model/core/columns.h"
+#include "model/core/figure.h"
 #include "model/core/text.h"
 
 /* What the columns show of one change. */
@@ -128,10 +129,11 @@ static void add_combination(struct dl_text *text, const struct dl_advise_report 
                        dl_advise_effect_names[r->steps[i].change.item->effect],
                        r->steps[i].change.item->mathematics);
     dl_text_printf(text,
-                   "  %+6.1f %%  in all (80 %% interval %+.1f to %+.1f %%): %.4g samples/s\n"
+                   "  %+6.1f %%  in all (80 %% interval %+.1f to %+.1f %%): %s samples/s\n"
                    "Predicted by: %s\n",
                    100 * (r->gain.ratio - 1), 100 * (r->gain.low - 1), 100 * (r->gain.high - 1),
-                   last->prediction.throughput_samples_per_s, r->command);
+                   dl_figure_text(text->arena, last->prediction.throughput_samples_per_s, 4),
+                   r->command);
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
@@ -153,15 +155,19 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     }
     if (format == DL_FORMAT_LATEX) return context->output(options, dl_table_latex(&table), err);
     const struct dl_prediction *p = &r->base.prediction;
-    dl_text_printf(&text, "%s with %s on %s: %.4g ms, %.4g samples/s%s, bottleneck %s\n\n",
+    dl_text_printf(&text, "%s with %s on %s: %s, %s samples/s%s, bottleneck %s\n\n",
                    r->inputs->workload->name, r->framework->name, r->inputs->system->name,
-                   1e3 * p->iteration_s, p->throughput_samples_per_s,
+                   dl_duration_text(context->arena, p->iteration_s),
+                   dl_figure_text(context->arena, p->throughput_samples_per_s, 4),
                    p->fits ? "" : ", does not fit in memory", dl_bottleneck_names[p->bottleneck]);
     if (table.row_count > 0) dl_text_add(&text, dl_table_text(&table));
     dl_text_printf(&text,
-                   "%sEach change on its own. %d more gain less, and %d cannot run here; --json "
-                   "lists all with their commands.\n",
-                   table.row_count > 0 ? "\n" : "", less, impossible);
+                   "%sEach change on its own. %d more gain%s less%s; --json lists all with their "
+                   "commands.\n",
+                   table.row_count > 0 ? "\n" : "", less, less == 1 ? "s" : "",
+                   impossible == 0
+                       ? ""
+                       : dl_arena_printf(context->arena, ", and %d cannot run here", impossible));
     add_combination(&text, r);
     return context->output(options, dl_text_string(&text), err);
 }

@@ -91,7 +91,7 @@ const char *dl_explain_interval_text(const struct dl_prediction_row *row, struct
         between = ", ";
     }
     if (i.after_one_log < i.slow_log)
-        dl_text_printf(&t, "; one run of yours on one device (--measured): %.0f -> %.0f %%",
+        dl_text_printf(&t, "; one measured run on one device (--measured): %.0f -> %.0f %%",
                        percent(i.slow_log), percent(i.after_one_log));
     dl_text_add(&lines, "             ");
     dl_text_wrap(&lines, dl_text_string(&t), 13, DL_EXPLAIN_WIDTH);

@@ -22,7 +22,7 @@ static bool relieves(const struct dl_saving *gain, enum dl_bottleneck bottleneck
     return (gain->relieves & 1u << bottleneck) != 0;
 }
 
-/* What the time saved by more of `gain` comes from: "; 76 ms of input depends on it, 8 ms of
+/* What the time saved by more of `gain` comes from: "; 76 ms of input depends on this, 8 ms of
  * it exposed". */
 static const char *depends_text(const struct dl_prediction *p, const struct dl_saving *gain,
                                 struct dl_arena *arena) {
@@ -30,7 +30,7 @@ static const char *depends_text(const struct dl_prediction *p, const struct dl_s
     const double all_s = input ? p->input_s : p->comm_s,
                  exposed_s = input ? p->exposed_input_s : p->exposed_comm_s;
     if ((compute && !input) || !(exposed_s > 0)) return "";
-    return dl_arena_printf(arena, "; %s of %s depends on it, %s of it exposed",
+    return dl_arena_printf(arena, "; %s of %s depends on this, %s of it exposed",
                            dl_duration_text(arena, all_s), input ? "input" : "communication",
                            dl_duration_text(arena, exposed_s));
 }

@@ -348,11 +348,11 @@ enum dl_code dl_search_nothing(struct dl_arena *arena, const struct dl_search *s
     const double gib = 1073741824,
                  capacity = r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
     if (found->rejected_count[DL_NOT_DEADLINE] > 0) {
-        return dl_fail(
-            err, DL_ERR_NO,
-            "no plan meets the deadline of %g s per iteration; %lld fit in memory; search "
-            "without --deadline and --max-iteration for the fastest",
-            r->iteration_limit_s, (long long)found->rejected_count[DL_NOT_DEADLINE]);
+        return dl_fail(err, DL_ERR_NO,
+                       "no plan meets the deadline of %s per iteration; %lld fit in memory; search "
+                       "without --deadline and --max-iteration for the fastest",
+                       dl_duration_text(arena, r->iteration_limit_s),
+                       (long long)found->rejected_count[DL_NOT_DEADLINE]);
     }
     if (!found->has_nearest) {
         return dl_fail(

@@ -81,7 +81,7 @@ run predict --system iris-v100 --nodes '1-24'
 has 'a long list shows numbers of nodes that double, and the last' 'framework +1 node +2 nodes +4 nodes +8 nodes +16 nodes +24 nodes +eff'
 has 'and says how many there are' '^6 of 24 numbers of nodes; all of them: --long, --csv'
 run predict --system iris-v100 --nodes '1-8*2' --long
-has 'the long form' '^ pytorch-ddp +8 +32 +'
+has 'the long form' '^ pytorch-ddp +[0-9.]+ +8 +32 +'
 run predict --system dgx-h100 --workload resnet50
 if [ "$(grep -c 'beyond the kernels measured' "$work/err")" -le 1 ]; then echo 'ok one warning of a kind'; else bad 'one warning of a kind' "$(grep -c 'beyond the kernels' "$work/err")"; fi
 check 'it names frameworks and what to do' 0 'warning: .*: [0-9]+ to [0-9]+ % of the layer time is extrapolated beyond the kernels measured on h100_sxm .*; calibrate'
@@ -117,9 +117,14 @@ if [ "$(of '.advice')" = null ]; then echo 'ok one number of nodes, no advice'; 
 predict --framework pytorch-ddp --nodes '1-64*2' --epochs 90 --deadline 1h --budget 500USD
 has 'advice as text' 'sweet spot: the largest node count'
 has 'a deadline' 'cheapest that meets the deadline: [0-9.]+ minutes'
-has 'a budget' 'fastest within the budget|no node count is within the budget'
+has 'a budget' 'fastest within the budget|no node count tried is within the budget'
 predict --framework pytorch-ddp --nodes 1,2 --epochs 90 --deadline 1min
-has 'a deadline that none meets' 'no node count meets the deadline'
+has 'a deadline that none meets' 'no node count tried meets the deadline'
+predict --framework pytorch-ddp --nodes 1 --epochs 90 --deadline 1min
+has 'a deadline that the only node count misses' 'no node count tried meets the deadline; the fastest, 1 node, takes [0-9.]+ hours'
+predict --framework pytorch-ddp --nodes 1 --epochs 90 --deadline 60d
+has 'a deadline that the only node count meets' 'cheapest that meets the deadline: [0-9.]+ hours'
+hasnt 'one node count has no sweet spot' 'sweet spot|scaling efficiency stays'
 predict --nodes 1,2 --deadline 1h
 check 'a deadline without a run' 2 'give the length of the run'
 predict --nodes 1,2 --epochs 1 --budget 5EUR

@@ -59,6 +59,21 @@ if command -v bash > /dev/null 2>&1; then
     completed 'a value is completed' 'csv' predict --format c
 fi
 
+# every option, in whatever way the help is called; terms of the answers
+run help predict --help-all
+cp "$work/out" "$work/all"
+run predict --help-all
+if cmp -s "$work/out" "$work/all" && grep -q -- '^ *--zero-group' "$work/out"; then echo 'ok predict --help-all'; else bad 'predict --help-all' 'not the text of help predict --help-all'; fi
+run help glossary
+for term in $(sed -n 's/^\([a-z][a-z-]*\)  *.*/\1/p' "$work/out"); do
+    run help "$term"
+    has "help $term" "^$term "
+done
+for term in efficiency exposed jitter measured GPU; do
+    run help "$term"
+    check "help $term" 0
+done
+
 # did you mean
 run help unit
 check 'a topic' 2 "did you mean 'units'"

@@ -80,6 +80,16 @@ check 'a script with arguments' 0
 has 'its command' 'layers=32,hidden=4096,.*vocab=128256.*--tp 4 .*--global-batch 16 '
 if grep -q 'not modelled: num_layers_at_start_in_bf16' "$SCRATCH/err"; then echo 'ok a precision of some layers is not modelled'; else bad 'a precision of some layers is not modelled' "$(cat "$SCRATCH/err")"; fi
 if grep -q 'not known, and not modelled: my_name' "$SCRATCH/err"; then echo 'ok a name that no list has is shown'; else bad 'a name that no list has is shown' "$(cat "$SCRATCH/err")"; fi
+# what changes the time and has no option is named, with the settings that are on alone; balanced experts are the plan's
+sed 's/--my-name x/--expert-model-parallel-size 4 --num-experts 8 --moe-router-force-load-balancing --moe-router-num-groups 4 --delay-wgrad-compute --reset-attention-mask --fine-grained-activation-offloading --offload-modules core_attn --freeze-vision-model --timing-log-level 2 --empty-unused-memory-level 0 --hybrid-context-parallel --moe-router-score-function sigmoid/' "$SCRATCH/args.sh" > "$SCRATCH/named.sh"
+run import megatron "$SCRATCH/named.sh" --system dgx-h100 --args 'dsw 8B 16 4 /ckpts/llama3'
+has 'balanced experts' '--expert-imbalance 1 '
+for name in moe_router_num_groups delay_wgrad_compute reset_attention_mask fine_grained_activation_offloading offload_modules freeze_vision_model timing_log_level hybrid_context_parallel; do
+    if grep -Eq "change the prediction and are not modelled: .*$name" "$SCRATCH/err"; then echo "ok $name is named"; else bad "$name is named" "$(cat "$SCRATCH/err")"; fi
+done
+for name in empty_unused_memory_level moe_router_score_function; do
+    if grep -Eq "cost no time: .*$name" "$SCRATCH/err"; then echo "ok $name costs no time"; else bad "$name costs no time" "$(cat "$SCRATCH/err")"; fi
+done
 runs=tests/fixtures/runs
 
 # ---- a recipe by name with overrides, in a script that the script writes and a launcher starts

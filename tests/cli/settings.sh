@@ -199,6 +199,9 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     mixtral='--system dgx-h100 --workload mixtral_8x7b --framework megatron-core --nodes 2 --tp 2 --sequence-parallel --pp 1 --ep 4 --strategy expert --micro-batch 1 --precision bf16 --zero 1 --recompute none --global-batch 64'
     options="$(field iteration_s $mixtral) $(field iteration_s $mixtral --offload optimizer --offload-fraction 0.25) $(field iteration_s $mixtral --offload optimizer) $(field iteration_s $mixtral --offload optimizer,activations --offload-fraction 0.5) "
     holds 'the columns offload and offload_fraction are the options' "\"$columns\" == \"$options\""
+    sed -e '1s/$/,weather/' -e '2,$s/$/,rain/' "$SCRATCH/host.csv" > "$SCRATCH/weather.csv"
+    run compare "$SCRATCH/weather.csv" --rows
+    if grep -q 'weather.csv: columns that are not modelled: weather$' "$SCRATCH/err"; then echo 'ok a column that is not modelled is named'; else bad 'a column that is not modelled is named' "$(cat "$SCRATCH/err")"; fi
     holds 'they differ' "$(echo "$columns" | tr ' ' '\n' | sort -u | grep -c .) == 4"
 }
 # Documents of 2048 tokens in sequences of 8192 (F-PACKED): attention as in 4 times as many sequences of 2048, everything else as before. Causal pairs of a token: (d + 1)/2.

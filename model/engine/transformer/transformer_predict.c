@@ -309,7 +309,7 @@ static double holding_devices(const struct dl_transformer_parts *t) {
 }
 
 /* Only what is not set already. */
-static const char *advice_of(const struct dl_transformer_parts *t) {
+static const char *advice_of(const struct dl_transformer_parts *t, double most_micro_samples) {
     const struct dl_memory *m = &t->result.memory;
     const struct dl_plan *plan = t->plan;
     const double gib = 1073741824, devices = holding_devices(t);
@@ -324,7 +324,7 @@ static const char *advice_of(const struct dl_transformer_parts *t) {
         dl_figure_text(t->arena, m->activations_bytes / gib, 3),
         plan->tp > 1 && !plan->sequence_parallel ? "--sequence-parallel, " : "",
         t->mapping.shard == 0 && plan->dp > 1 ? "sharded states, " : "",
-        t->micro_samples > 1 ? "a smaller --micro-batch, " : "",
+        t->micro_samples > 1 && most_micro_samples >= 1 ? "a smaller --micro-batch, " : "",
         t->choice.recompute != DL_RECOMPUTE_FULL ? "--recompute full, " : "",
         devices > (double)(plan->nodes * plan->devices_per_node)
             ? dl_arena_printf(t->arena, " (%.0f devices would hold states and activations)",
@@ -337,8 +337,8 @@ static const char *superlinear(const struct dl_transformer_parts *t) {
     const struct dl_transformer_mapping *mapping = &t->mapping;
     const bool sharded = mapping->shard > 0 && mapping->shard_ranks > 1;
     if (!sharded && t->plan->tp * t->plan->pp * t->plan->ep <= 1) return NULL;
-    return dl_arena_printf(t->arena, "the update is sharded, a rank updates %.3g parameters",
-                           mapping->updated_elements);
+    return dl_arena_printf(t->arena, "the update is sharded, a rank updates %s million parameters",
+                           dl_figure_text(t->arena, mapping->updated_elements / 1e6, 3));
 }
 
 /* Memory of every stage, and the largest micro-batch. */
@@ -377,7 +377,7 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
             t->micro_batch.extrapolated || t->mapping.extrapolated || t->boundary.extrapolated,
         .superlinear = brief ? NULL : superlinear(t),
         .unknown_memory = dl_known(system->device->context_bytes) ? NULL : "runtime context",
-        .advice = brief ? NULL : advice_of(t),
+        .advice = brief ? NULL : advice_of(t, p.max_micro_batch_samples),
         .brief = brief,
         .arena = t->arena};
     dl_diagnose(&diagnosis, &p);
