@@ -312,8 +312,7 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
         generic.gains.gain_3x3 = MATRIX_GAIN_3X3;
         generic.channel_multiple = MATRIX_CHANNEL_MULTIPLE;
     }
-    dl_kernel_model_eval(&generic, &scale, &shape, out);
-    out->extrapolated = true;
+    dl_kernel_model_eval(&generic, &scale, &shape, out); /* without samples: extrapolated */
     out->formula = "F-KERNEL-ROOFLINE";
     out->origin = "datasheet";
     out->origin_device = device->name;
