@@ -33,9 +33,9 @@ has 'as seconds' '^0\.1'
 # Real samples without a dataset are those of the workload's usual one, as for `predict --input real`; unless the devices decode.
 cat > "$SCRATCH/real.csv" <<'T'
 id,source,system,framework,framework_version,strategy,workload,data,dataset,precision,nodes,devices_per_node,batch_per_device,metric,value,unit
-usual,here,dgx1-v100,tensorflow-mirrored,2.0,data,resnet50,real,,mixed,1,8,128,throughput,4000,samples/s
-named,here,dgx1-v100,tensorflow-mirrored,2.0,data,resnet50,real,imagenet,mixed,1,8,128,throughput,4000,samples/s
-none,here,dgx1-v100,tensorflow-mirrored,2.0,data,resnet50,synthetic,,mixed,1,8,128,throughput,4000,samples/s
+usual,here,dgx1-v100,tensorflow-mirrored,2.0,data,alexnet,real,,mixed,1,8,128,throughput,4000,samples/s
+named,here,dgx1-v100,tensorflow-mirrored,2.0,data,alexnet,real,imagenet,mixed,1,8,128,throughput,4000,samples/s
+none,here,dgx1-v100,tensorflow-mirrored,2.0,data,alexnet,synthetic,,mixed,1,8,128,throughput,4000,samples/s
 dali,here,dgx1-v100,horovod-tensorflow,NGC 20.03-tf1,data,resnet50,real,,mixed,1,8,128,throughput,4000,samples/s
 same,here,dgx1-v100,horovod-tensorflow,NGC 20.03-tf1,data,resnet50,synthetic,,mixed,1,8,128,throughput,4000,samples/s
 T
