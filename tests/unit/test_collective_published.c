@@ -11,8 +11,9 @@ enum { ROWS = 4096, GROUPS = 64 };
 static const double MEBIBYTE = 1048576.0;
 
 /* What the model must keep to: medians in percent below and from 1 MiB (0: too few rows to hold).
- * Recorded 1.0, 3.2; 7.6, 33 (21, 27 before staging was measured, in messages below 4 KiB); 9; 7.5, 13; Ampere 9, 5; Hopper 7, 2; Blackwell 4, 4; GB200 2.5, 3;
- * MI300X, whose two nodes answer short messages in 219 us, 0.7; MI325X 2. */
+ * Recorded 1.0, 3.2; 7.6, 33 (21, 27 before staging was measured, in messages below 4 KiB); 9;
+ * 7.5, 13; Ampere 9, 5; Hopper 7, 2; Blackwell 4, 4; GB200 2.5, 3; MI300X, whose two nodes answer
+ * short messages in 219 us, 0.7; MI325X 2. */
 struct bound {
     const char *system, *library;
     double pct[2];
