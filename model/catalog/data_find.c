@@ -130,7 +130,14 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
                            "them (host and links of the usual node), or --set device=%s for a "
                            "system with other devices",
                            name, *devices, *devices);
-    return dl_name_hint(word, dl_data_kinds[kind].folder, name, names, arena, err);
+    const enum dl_code code =
+        dl_name_hint(word, dl_data_kinds[kind].folder, name, names, arena, err);
+    if (kind == DL_DATA_WORKLOAD)
+        return dl_fail(err, code,
+                       "%s; a model of your own: --workload FILE with an ONNX, torch.export or "
+                       "Keras model or a config.json",
+                       dl_arena_strdup(arena, err->message));
+    return code;
 }
 
 static const char *in_directories(const struct dl_data *data, enum dl_data_kind kind,

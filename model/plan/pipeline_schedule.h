@@ -90,6 +90,7 @@ struct dl_schedule_row {
     bool all_forward_first; /* a stage has all forward passes behind it when it goes back */
     bool usual;             /* a framework that lists no schedules has it */
     bool splits_backward;   /* DL_PASS_WEIGHTS has passes of its own */
+    bool pairs;             /* a forward pass and the backward pass of another part run as one */
     bool p2p_behind;        /* messages move behind passes where the framework has them do so */
     /* Why it does not take so many stages and micro-batches, with what to change; NULL: it does. */
     const char *(*refuses)(double stages, double micro_batches);

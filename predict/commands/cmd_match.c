@@ -132,7 +132,11 @@ static void add_answers(const struct dl_match *m, struct dl_text *text) {
         const struct dl_match_row *fast = dl_match_best(m, m->workloads[i], NULL, false),
                                   *frugal = dl_match_best(m, m->workloads[i], NULL, true);
         if (fast == NULL) {
-            dl_text_printf(text, "%s: fits on none of these systems.\n", m->workloads[i]);
+            if (m->why_not[i] != NULL)
+                dl_text_printf(text, "%s: runs on none of these systems: %s.\n", m->workloads[i],
+                               m->why_not[i]);
+            else
+                dl_text_printf(text, "%s: fits on none of these systems.\n", m->workloads[i]);
             continue;
         }
         dl_text_printf(text, "%s: fastest: %s with %s, %s samples/s on %lld devices",

@@ -133,7 +133,10 @@ static enum dl_code choose_framework(struct dl_context *context, struct dl_input
     *out = stack ? usual_framework(inputs)
                  : dl_framework_bound(inputs->frameworks, inputs->framework_count);
     if (*out == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
-    context->note(context, "using framework %s%s; choose another with --framework", (*out)->name,
+    context->note(context,
+                  "using framework %s%s; choose another with "
+                  "--framework (dlmodel predict compares them)",
+                  (*out)->name,
                   dl_framework_is_bound(*out)
                       ? ", the bound that strategies can reach without framework costs"
                       : ", the default for transformers");

@@ -91,6 +91,8 @@ static enum dl_code add(struct search *m, int index, const char *workload,
     DL_TRY(dl_advise_judge(m->context, &merged, NULL, &v, err));
     if (!v.possible) {
         count_reason(m->out, v.why);
+        for (int w = 0; w < m->out->workload_count; w++)
+            if (m->out->workloads[w] == workload) m->out->why_not[w] = v.why;
         return DL_OK;
     }
     if (m->out->count == DL_MATCH_ROWS)

@@ -28,7 +28,8 @@ struct dl_match_row {
 struct dl_match {
     const char *systems[DL_MATCH_NAMES], *workloads[DL_MATCH_NAMES];
     int system_count, workload_count;
-    double weights[DL_MATCH_NAMES];             /* of the workloads, sum 1; all 0: not given */
+    const char *why_not[DL_MATCH_NAMES]; /* why a workload cannot run on a system; NULL: it can */
+    double weights[DL_MATCH_NAMES];      /* of the workloads, sum 1; all 0: not given */
     double price_per_node_hour[DL_MATCH_NAMES]; /* of a node-hour of each system; 0: not given */
     int64_t nodes;
     enum dl_precision precision; /* of all combinations */

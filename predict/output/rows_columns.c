@@ -219,7 +219,7 @@ static void read_texts(const struct dl_prediction_row *row, const struct dl_rows
                        struct dl_arena *arena, struct facts *f) {
     const double tokens = dl_tokens_per_sample(row->workload);
     f->rate = f->p.throughput_samples_per_s * (dl_known(tokens) ? tokens : 1);
-    f->iteration_text = dl_rows_iteration_text(&f->p, style->in_s, arena);
+    if (f->p.fits) f->iteration_text = dl_rows_iteration_text(&f->p, style->in_s, arena);
     f->run_text = dl_known(f->total.time_s) ? dl_duration_text(arena, f->total.time_s) : NULL;
     f->memory_text = dl_rows_memory_text(&f->p.memory, arena);
     f->bottleneck_text = style->no_share ? f->bottleneck

@@ -222,9 +222,12 @@ static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *p
     }
     for (size_t n = 0; n < w->node_count; n++) {
         if (w->nodes[n] > 1 && launch->tasks == DL_TASKS_ONE) {
-            return dl_fail(err, DL_ERR_USAGE,
-                           "%s runs as one process on one node; got --nodes %" PRId64,
-                           launch->framework, w->nodes[n]);
+            const char *before = plan->refused;
+            plan->refused = dl_arena_printf(
+                context->arena, "%s%s%s runs as one process on one node; got --nodes %" PRId64,
+                before != NULL ? before : "", before != NULL ? "; " : "", launch->framework,
+                w->nodes[n]);
+            continue;
         }
         for (int64_t r = 1; r <= w->repeats; r++)
             DL_TRY(add_run(context, plan, &s, w->nodes[n], r, err));
@@ -306,6 +309,13 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
         for (int i = 0; i < w.workload_count; i++)
             DL_TRY(add_runs(context, plan, &w, launch, w.workloads[i], err));
     }
+    if (plan->count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", plan->refused);
+    if (plan->refused != NULL) context->note(context, "warning: left out: %s", plan->refused);
+    if (plan->site->device == DL_SITE_GPU && plan->site->cores_per_node == DL_ABSENT)
+        context->note(context,
+                      "warning: site '%s' has no cores_per_node: each task gets one core, which is "
+                      "too few to decode input",
+                      plan->site->name);
     for (int i = 0; i < plan->count; i++) {
         if (plan->site->max_nodes == DL_ABSENT || plan->runs[i].nodes <= plan->site->max_nodes)
             continue;

@@ -50,6 +50,7 @@ struct dl_slurm_plan {
     /* trials of a campaign, which is then the only run; NULL: none */
     const struct dl_script_trials *trials;
     const char *campaign; /* its file's text */
+    const char *refused;  /* why runs were left out; NULL: none were */
     const struct dl_slurm_choice *choice;
 };
 enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_options *options,

@@ -62,7 +62,7 @@ case_of 'Megatron' --system dgx-a100-80 --workload 'gpt:layers=24,hidden=2048,he
 case_of 'Megatron-LM' --system dgx-a100-80 --workload 'gpt:layers=24,hidden=2048,heads=16,seq=2048,vocab=50257' --framework megatron --nodes 4 --global-batch 512 --precision mixed \
     --tp 2 --micro-batch 2
 case_of 'too large for the memory' --system iris-v100 --workload bert_large --framework megatron --nodes 1 --batch-per-device 64 --micro-batch 64
-case_of 'input of real data' --system iris-v100 --workload alexnet --framework tensorflow-ps --nodes 1 --dataset imagenet --decode-workers 1
+case_of 'input of real data' --system iris-v100 --workload alexnet --framework pytorch-ddp --nodes 1 --dataset imagenet --decode-workers 1
 
 # every item has been applied above
 for item in $(sed -n 's/^    {"\([a-z0-9-]*\)", .*/\1/p' model/search/advise/advise.c); do

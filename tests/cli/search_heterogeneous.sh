@@ -82,6 +82,8 @@ worked=$(field '(lambda rate, joule, mix: abs(mix["speed_ratio"] * (0.75 * rate[
 if [ "$worked" = True ]; then echo 'ok the mix by hand'; else bad 'the mix by hand' "$worked"; fi
 carbon=$(field 'all(abs(r["carbon_kg_per_million_samples"] * r["samples_per_joule"] * 10 - 1) < 1e-9 for r in d["results"])')
 if [ "$carbon" = True ]; then echo 'ok carbon of a million samples'; else bad 'carbon of a million samples' "$carbon"; fi
+run match -s iris-v100 -w resnet50,bert_base --epochs 90 -f pytorch-ddp
+has 'why a workload has no line' '^bert_base: runs on none of these systems: --epochs: bert_base has no usual dataset'
 run match -s iris-v100 -w resnet50,vgg16 --weights 1
 check 'a weight for each workload' 2 'expected 2 amounts'
 

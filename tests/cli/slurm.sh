@@ -45,6 +45,9 @@ run slurm submit --site iris --framework pytorch-ddp --workload resnet5O
 check 'unknown workload' 2 "resnet50"
 run slurm submit --site iris --framework keras-multi-gpu --nodes 2 --dry-run
 check 'one process on two nodes' 2 'one process on one node'
+run slurm submit --site iris --framework keras-multi-gpu,pytorch-ddp --nodes 1,2 --dry-run
+check 'a framework that cannot run does not end the sweep' 0 'left out: keras-multi-gpu runs as one process on one node; got --nodes 2'
+has 'the others are there' '^ pytorch-ddp-resnet50-n2x4-b32-r1 '
 run slurm submit --site iris --framework pytorch-ddp --devices-per-node 5 --dry-run
 check 'more devices than there are' 2 'a node of site .iris. has 4'
 run slurm submit --site iris --framework pytorch-ddp --global-batch 10 --dry-run

@@ -429,6 +429,13 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
 /* What a layer keeps from its recomputation until its backward pass ends. */
 double dl_transformer_recomputed_bytes(const struct dl_transformer_micro_batch *micro_batch,
                                        enum dl_recompute recompute);
+/* Of the head's `head` bytes and of a layer that is recomputed, what a stage holds at most at once.
+ * GPipe goes back only when all micro-batches are through, the others at once where the loss is;
+ * pairs of passes recompute for one micro-batch while the head keeps another. */
+double dl_transformer_ends_bytes(const struct dl_transformer_mapping *mapping,
+                                 const struct dl_transformer_micro_batch *micro_batch,
+                                 const struct dl_transformer_choice *choice, double head,
+                                 double flight);
 /* The largest micro-batch (samples) with which every stage fits, when all else stays; 0: none. NAN
  * where the capacity is unknown. */
 double dl_transformer_largest_micro_batch(const struct dl_transformer *tf,

@@ -157,9 +157,9 @@ static struct dl_pass_memory memory_of_pass(const struct dl_transformer_parts *t
                             : 0,
                  again = dl_transformer_recomputed_bytes(&t->micro_batch, t->choice.recompute),
                  flight = dl_transformer_stage_in_flight(&t->mapping, &t->choice, stage);
-    const bool all_first = dl_schedules[t->choice.schedule]->all_forward_first && t->plan->pp > 1;
-    const double heads = (all_first ? flight : 1) * head,
-                 kept = m->activations_bytes - fmax(heads, heads - head + again),
+    const double kept =
+                     m->activations_bytes - dl_transformer_ends_bytes(&t->mapping, &t->micro_batch,
+                                                                      &t->choice, head, flight),
                  head_s = t->micro_batch.backward[DL_TRANSFORMER_AFTER][r].step_s,
                  layers_s = t->mapping.stage_layers *
                             t->micro_batch.backward[DL_TRANSFORMER_BODY][r].step_s;

@@ -47,6 +47,17 @@ double dl_transformer_recomputed_bytes(const struct dl_transformer_micro_batch *
     return fmax(0, kept[DL_RECOMPUTE_NONE] - kept[recompute]);
 }
 
+double dl_transformer_ends_bytes(const struct dl_transformer_mapping *mapping,
+                                 const struct dl_transformer_micro_batch *micro_batch,
+                                 const struct dl_transformer_choice *choice, double head,
+                                 double flight) {
+    const struct dl_schedule_row *row = dl_schedules[choice->schedule];
+    const bool holds_all = row->all_forward_first && mapping->split.pp > 1;
+    const double heads = (holds_all ? flight : 1) * head,
+                 again = dl_transformer_recomputed_bytes(micro_batch, choice->recompute);
+    return fmax(heads, heads - (row->pairs ? 0 : head) + again);
+}
+
 /* F-MEM-GATHERED: sequence parallelism holds what it gathers for a linear layer and, until they are
  * scattered, the whole sums of another or the gradient of its input. */
 static double gathered_bytes(const struct dl_transformer_micro_batch *micro_batch) {
@@ -61,7 +72,6 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
                                  struct dl_memory *out) {
     const int r = (int)choice->recompute;
     const struct dl_schedule_row *row = dl_schedules[choice->schedule];
-    const bool one = mapping->split.pp == 1;
     const double input = dl_known(tf->workload->input_bytes_per_sample)
                              ? micro_batch->micro_samples * tf->workload->input_bytes_per_sample
                              : 0;
@@ -75,15 +85,9 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
     if (times[DL_TRANSFORMER_BEFORE] > 0)
         m.activations_bytes += first_flight(mapping, choice, flight) *
                                (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
-    /* GPipe goes back only when all micro-batches are through; the others at once where the loss
-     * is. */
-    const bool holds_all = row->all_forward_first && !one;
-    const double head = times[DL_TRANSFORMER_AFTER] > 0
-                            ? micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r]
-                            : 0,
-                 heads = (holds_all ? flight : 1) * head;
-    m.activations_bytes +=
-        fmax(heads, heads - head + dl_transformer_recomputed_bytes(micro_batch, choice->recompute));
+    const double head =
+        times[DL_TRANSFORMER_AFTER] > 0 ? micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r] : 0;
+    m.activations_bytes += dl_transformer_ends_bytes(mapping, micro_batch, choice, head, flight);
     m.buffers_bytes += gathered_bytes(micro_batch) + 2 * micro_batch->offloaded_bytes[r];
     if (row->asynchronous &&
         kind != DL_TRANSFORMER_LAST) /* weights of every micro-batch in flight */

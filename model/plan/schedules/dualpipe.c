@@ -73,6 +73,7 @@ const struct dl_schedule_row dl_schedule_dualpipe = {
     .most_parts = 2,
     .placing = DL_PLACED_BOTH_WAYS,
     .splits_backward = true,
+    .pairs = true,
     .refuses = refuses,
     .next = next,
     .held = held,

@@ -36,6 +36,7 @@ const struct dl_schedule_row dl_schedule_dualpipev = {
     .most_parts = 2,
     .placing = DL_PLACED_IN_V,
     .splits_backward = true,
+    .pairs = true,
     .refuses = refuses,
     .next = next,
     .held = held,
