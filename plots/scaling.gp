@@ -162,6 +162,7 @@ if (!text && many) {
              data index g-1 using 3:(y(6)):(y(7)) with filledcurves linetype g fillstyle transparent solid 0.22 noborder, \
              (share ? 100 : NaN) with lines linecolor rgb grey dashtype (8,6) linewidth 1.4, \
              data index g-1 using 3:(y(5)) with lines linetype g dashtype 1 linewidth 3.5, \
+             for [i=1:(most > fewest ? 0 : 1)] data index g-1 using 3:(y(5)):(y(6)):(y(7)) with yerrorbars linetype g pointsize 1, \
              data index g-1 using 3:(y(4)) with points linetype g pointsize 1.1
     }
     unset multiplot

@@ -373,8 +373,10 @@ static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_fig
     if (!is_figure(format, out->bytes, out->length))
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot printed something that is no %s file",
                        dl_plot_formats[format]);
-    /* in the locale C it warns of a sign that no figure has */
-    if (strstr(messages, "warning:") != NULL && strstr(messages, "degree sign") == NULL)
+    /* It also warns of a sign that no figure has (locale C), and of a series that has no value
+     * here, such as measured points of a prediction. */
+    if (strstr(messages, "warning:") != NULL && strstr(messages, "degree sign") == NULL &&
+        strstr(messages, "no valid points") == NULL)
         context->note(context, "gnuplot: %s", complaint(messages));
     return DL_OK;
 }
