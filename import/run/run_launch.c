@@ -51,16 +51,41 @@ static const struct option {
     {" composer ", " world_size ", RANKS},
 };
 
-static void take_option(const char *launcher, const char *name, const char *value, double *places) {
+/* Returns whether the launcher has the option. */
+static bool take_option(const char *launcher, const char *name, const char *value, double *places) {
     char spaced[80], owner[80];
+    bool known = false;
     snprintf(spaced, sizeof spaced, " %.70s ", name);
     snprintf(owner, sizeof owner, " %.70s ", launcher);
     for (char *c = spaced; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (options[i].launchers[0] != '\0' && strstr(options[i].launchers, owner) == NULL)
             continue;
-        if (strstr(options[i].names, spaced) != NULL) places[options[i].place] = number_of(value);
+        if (strstr(options[i].names, spaced) == NULL) continue;
+        places[options[i].place] = number_of(value);
+        known = true;
     }
+    return known;
+}
+
+/* An option of a launcher that looks like one that gives devices, and is none, is a misspelling. */
+static void note_misspelled(struct dl_run *run, const char *name) {
+    static const char *const devices[] = {
+        "nnodes", "num-nodes",       "num-machines",  "nodes",    "nproc-per-node", "num-gpus",
+        "ntasks", "ntasks-per-node", "gpus-per-node", "num-proc", "num-processes",  NULL};
+    static const char others[] = " nodelist node_rank nodefile gpus_per_task gpus_per_socket "
+                                 "ntasks_per_core ntasks_per_socket ntasks_per_gpu ";
+    char spaced[80], dashed[80];
+    snprintf(spaced, sizeof spaced, " %.70s ", name);
+    snprintf(dashed, sizeof dashed, "%.70s", name);
+    for (char *c = spaced; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
+    for (char *c = dashed; *c != '\0'; c++) *c = *c == '_' ? '-' : *c;
+    const char *near = strlen(name) > 4 ? dl_suggest(dashed, devices) : NULL;
+    if (near == NULL || strcmp(near, dashed) == 0 || strstr(others, spaced) != NULL) return;
+    dl_arguments_note(&run->arguments,
+                      "devices: the launcher has no option --%s and it was not read; did you mean "
+                      "--%s?",
+                      name, near);
 }
 
 static bool is_launcher(const char *word) {
@@ -103,11 +128,9 @@ void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, in
         if (word[0] != '-') continue;
         const char *name = word + strspn(word, "-");
         if (equals != NULL)
-            take_option(launcher,
-                        dl_arena_strndup(run->arguments.arena, name, (size_t)(equals - name)),
-                        equals + 1, p);
-        else if (i + 1 < count)
-            take_option(launcher, name, words->texts[i + 1], p);
+            name = dl_arena_strndup(run->arguments.arena, name, (size_t)(equals - name));
+        const char *value = equals != NULL ? equals + 1 : i + 1 < count ? words->texts[i + 1] : "";
+        if (!take_option(launcher, name, value, p)) note_misspelled(run, name);
     }
     run->launcher = launcher[0] != '\0' ? launcher : NULL;
     run->one_device = launcher[0] == '\0' && !torch;

@@ -93,7 +93,7 @@ check 'a shell' 2 'expected one of bash, zsh'
 # theory
 run help theory
 check 'the whole manual' 0
-has 'it is the manual' '^# The model on a few pages'
+has 'it is the manual' '^# The model$'
 hasnt 'it is wrapped' '^.{106}'
 run help theory F-NCCL
 has 'what a formula is' '^F-NCCL: NCCL'

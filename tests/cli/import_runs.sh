@@ -29,6 +29,9 @@ refused() { # refused FILE KIND OPTIONS REGEX
 }
 
 # ---- Megatron: expansions, quotes, conditions, launchers
+sed 's/nproc_per_node/nprox_per_node/' "$runs/megatron_quoted_pair.bash" > "$SCRATCH/launcher.sh"
+run import megatron "$SCRATCH/launcher.sh" --system dgx-h100
+check 'a misspelt option of a launcher is named' 0 'no option --nprox_per_node and it was not read; did you mean --nproc-per-node'
 plan megatron_default_value.bash megatron '' '--nodes 2 ' '--tp 4 '
 said 'a default is reported' 'SLURM_NNODES=2'
 plan megatron_default_value.bash megatron '--env SLURM_NNODES=8' '--nodes 8 '
