@@ -68,7 +68,8 @@ static bool take_option(const char *launcher, const char *name, const char *valu
     return known;
 }
 
-/* An option of a launcher that looks like one that gives devices, and is none, is a misspelling. */
+/* Notes an unknown launcher option that resembles one that sets the number of devices: without the
+ * note, a misspelling would silently change the plan. */
 static void note_misspelled(struct dl_run *run, const char *name) {
     static const char *const devices[] = {
         "nnodes", "num-nodes",       "num-machines",  "nodes",    "nproc-per-node", "num-gpus",

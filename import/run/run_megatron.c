@@ -250,7 +250,7 @@ static const char *some_modules(struct dl_megatron_reader *r, const char *given)
     return out.length > 0 ? dl_text_string(&out) : "none";
 }
 
-/* What 8-bit training keeps in 8 bits beside operands of products. */
+/* Activations that FP8 training also stores in FP8, in addition to GEMM operands. */
 static void read_store(struct dl_megatron_reader *r) {
     const bool attention = dl_arguments_flag(r->a, "fp8_dot_product_attention|"
                                                    "fp8_multi_head_attention"),

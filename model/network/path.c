@@ -6,9 +6,6 @@
 
 #include "model/machine/fair.h"
 
-const char *const dl_network_link_names[] = {"adapter", "host-copy", "host-memory", "socket-link",
-                                             NULL};
-
 /* A staged byte is written to host memory and read again, in each direction. */
 static const double STAGED_PASSES = 4.0;
 /* Without GPUDirect, an adapter that shares a PCIe switch with the devices (PIX, PXB): its uplink

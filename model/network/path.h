@@ -81,8 +81,6 @@ bool dl_path_is_loopback(const struct dl_system *system);
 double dl_path_node_bytes_per_s(const struct dl_system *system);
 
 enum dl_network_link { DL_NET_ADAPTERS, DL_NET_COPY, DL_NET_MEMORY, DL_NET_CROSS, DL_NET_LINKS };
-/* "adapter", "host-copy", "host-memory", "socket-link", NULL */
-extern const char *const dl_network_link_names[];
 
 /* F-NETWORK: the fair share of one group at one node. */
 struct dl_path_share {

@@ -68,8 +68,8 @@ extern const char *const dl_allreduce_names[];            /* "auto","flat","hier
 /* "open","alltoall","allgather","deepep","hybridep", NULL */
 extern const char *const dl_moe_dispatch_names[];
 extern const char *const dl_cp_comm_names[]; /* "open","ring","allgather","alltoall", NULL */
-/* What 8-bit training keeps in 8 bits for backward beside operands of products: queries, keys,
- * values and result of attention; the input of the MLP's activation. */
+/* Activations that FP8 training stores in FP8 for backward in addition to GEMM operands: queries,
+ * keys, values and output of attention; the input of the MLP's activation. */
 enum dl_fp8_store { DL_FP8_STORE_ATTENTION, DL_FP8_STORE_MLP };
 extern const char *const dl_fp8_store_names[]; /* "attention","mlp", NULL */
 /* What one launch of the host replays. */

@@ -9,7 +9,7 @@
 /* All terms with their meanings. */
 void dl_glossary(struct dl_text *t);
 
-/* The term of that name or synonym; false: there is none. */
+/* Finds a term by its name or synonym. Returns false if there is none. */
 bool dl_glossary_term(struct dl_text *t, const char *name);
 
 #endif

@@ -112,7 +112,7 @@ const NUMBERS = [['iteration', speed((r) => `${seconds(r.iteration_s)} (${betwee
   ['energy', (r) => energy(r.energy_j), (r) => r.energy_j], ['power', (r) => (known(r.power_w) && r.fits ? digits(r.power_w / 1e3) + ' kW' : '–')]];
 const signed = (a, b) => (known(a) && known(b) && b !== 0 ? (Math.abs(a / b - 1) < .0005 ? 'equal' : (a > b ? '+' : '−') + digits(100 * Math.abs(a / b - 1), 2) + ' %') : '');
 const asText = (s, f) => (s[f] === '' ? 'default' : String(s[f]));
-// The numbers; beside a pinned set-up first the settings that differ, and the change of each number.
+// The table of results. With a pinned set-up: the settings that differ come first, and each number has its change.
 function showNumbers(s, row) {
   const settings = kept ? names.filter((f) => s[f] !== kept.state[f]) : [];
   const line = ([n, f, v]) => [n, f(row), ...(kept ? [f(kept.row), v ? signed(v(row), v(kept.row)) : ''] : [])];

@@ -46,7 +46,7 @@ async function* events(body) {
 }
 const PLAN = [['strategy', 'strategy'], ['dp', 'data'], ['tp', 'tensor'], ['pp', 'pipeline'], ['sp', 'context'], ['ep', 'expert'], ['micro_batch_samples', 'micro-batch'], ['schedule', 'schedule'],
   ['virtual_stages', 'virtual stages'], ['recompute', 'recomputation'], ['zero', 'ZeRO'], ['sequence_parallel', 'sequence parallel'], ['mapping', 'mapping'], ['nodes', 'nodes']];
-const RANKED = ['dp', 'tp', 'pp', 'sp', 'ep', 'virtual_stages']; // 1 is none of it
+const RANKED = ['dp', 'tp', 'pp', 'sp', 'ep', 'virtual_stages']; // a degree of 1 is not shown
 function planText(r, fields) {
   const part = ([k, n]) => (r[k] === true ? n : r[k] === false ? 'no ' + n : r[k] === null || r[k] === undefined || (RANKED.includes(k) && r[k] === 1) || (k === 'zero' && r.strategy === 'zero' + r[k]) ? ''
     : r[k] === 'none' ? 'no ' + n : `${n} ${r[k]}`);
