@@ -14,7 +14,8 @@ from axe import violations
 from browser import Browser, program
 from service import DLMODEL, SCRATCH, Service, check
 
-READY = "document.readyState === 'complete' && /(samples|tokens)\\/s|does not fit/.test(document.querySelector('#sentence')?.textContent)"
+# an answer is shown and the list of frameworks, which comes by itself, can be chosen from
+READY = "document.readyState === 'complete' && document.querySelectorAll('#framework optgroup').length && /(samples|tokens)\\/s|does not fit/.test(document.querySelector('#sentence')?.textContent)"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 PICTURES = os.environ.get("SERVE_PICTURES")  # a folder, to look at them
 
