@@ -228,6 +228,9 @@ static const struct dl_field framework_fields[] = {
            "least traffic, update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, aligned_gemm), yes_names,
+           "16-bit GEMMs with a side that is not a multiple of 8 run outside Volta's tensor cores: "
+           "cuBLAS before 11"),
     CHOICE(AT(kernels, weight_decay), decay_names,
            "weight decay: part of the update, or a term of the loss for each parameter tensor"),
     CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
