@@ -147,11 +147,11 @@ static void add_end(const struct dl_transformer *tf, const struct dl_transformer
     add_exposed(&mapping->tied, mapping->tied.time_s, e);
     e->update_s = mapping->update_s;
     dl_resource_share(&update, mapping->update_s, DL_ON_MEMORY, &e->path);
-    e->host_s += host_s + mapping->host_update_s + mapping->host_copy_s;
-    e->host_bound_s += host_s + mapping->host_update_s;
+    e->host_s += host_s + mapping->host.update_s + mapping->host.copy_s;
+    e->host_bound_s += host_s + mapping->host.update_s;
     e->path.s[DL_ON_HOST] += host_s;
-    e->path.s[DL_ON_HOST_CORES] += mapping->host_update_s;
-    e->path.s[DL_ON_HOST_COPY] += mapping->host_copy_s;
+    e->path.s[DL_ON_HOST_CORES] += mapping->host.update_s;
+    e->path.s[DL_ON_HOST_COPY] += mapping->host.copy_s;
 }
 
 static void add_pipeline(const struct dl_transformer_mapping *mapping,
