@@ -323,6 +323,7 @@ static bool offload_cost(int version, const struct dl_nccl_graph *graph,
         *latency_us = nvls_us + 2.0 * dl_floor_log2(graph->nodes) *
                                     ((version >= 2800 ? 20.9 : 14.0) + extra_us);
         *bus = graph->tree_channels * graph->tree_bytes_per_s / 1e9 * efficiency * 5.0 / 6.0;
+        if (graph->nodes > 2.0) *bus /= 2.0; /* an adapter takes sums from two nodes, and the result */
         return true;
     case DL_NCCL_COLLNET_CHAIN:
         if (!graph->collnet || graph->nodes <= 1.0) return false;
