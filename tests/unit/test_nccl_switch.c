@@ -123,7 +123,7 @@ static void a_memo_changes_nothing(void **state) {
     dl_arena_free(&arena);
 }
 
-/* All-reduces of 8 GiB on 2 to 32 p5.48xlarge (crazyguitar/aws-gpu-communication-benchmark fd167f9):
+/* All-reduces of 8 GiB on 2 to 32 p5.48xlarge (key "aws-gpu-communication"):
  * bus bandwidth [GB/s]. With two nodes the NVSwitches limit; with more an adapter takes the sums of
  * two nodes and the result, twice the message. */
 static void trees_between_switches(void **state) {
@@ -150,9 +150,8 @@ static void trees_between_switches(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_memo_changes_nothing),
-                                       cmocka_unit_test(switches_where_measured),
-                                       cmocka_unit_test(a_switch_never_makes_it_faster),
-                                       cmocka_unit_test(trees_between_switches)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_memo_changes_nothing), cmocka_unit_test(switches_where_measured),
+        cmocka_unit_test(a_switch_never_makes_it_faster), cmocka_unit_test(trees_between_switches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
