@@ -343,6 +343,9 @@ static const struct dl_field framework_fields[] = {
          "messages between interleaved stages move behind the work of other micro-batches"),
     FLAG(WAS(AT(transformer, no_reshard_with_pipeline), "pipeline_keeps_gathered"),
          "in a pipeline weights of ZeRO stage 3 stay gathered: the states of stage 1"),
+    FLAG(AT(transformer, sums_each_round),
+         "with ZeRO stage 2 interleaved stages sum the gradients of a part once for as many "
+         "micro-batches as there are stages; absent: for each"),
     FLAG(AT(transformer, casts_gathered),
          "weights are kept in fp32 alone and cast when they are gathered (ZeRO stage 3)"),
     FLAG(AT(transformer, copies_gathered),

@@ -101,7 +101,8 @@ static void put_communication(struct sink *s) {
     const struct dl_transformer_parts *t = s->t;
     const struct dl_transformer_micro_batch *micro_batch = &t->micro_batch;
     const struct dl_transformer_mapping *mapping = &t->mapping;
-    const double m = t->choice.micro_batches, each = mapping->shard >= 2 ? m : 1,
+    const double m = t->choice.micro_batches,
+                 each = dl_transformer_sums(t->tf, mapping, &t->choice),
                  pp = (double)mapping->split.pp;
     const double routings = 2 * m * mapping->stage_layers *
                             (t->choice.recompute == DL_RECOMPUTE_FULL
