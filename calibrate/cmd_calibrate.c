@@ -1,8 +1,6 @@
 /* cmd_calibrate.c - `dlmodel calibrate`: reads the options, runs the plan into a journal, and
  * replaces the old profile once the new one is complete. */
-#include <errno.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

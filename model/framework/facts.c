@@ -1,9 +1,6 @@
 /* facts.c - see the header. */
 #include "model/framework/facts.h"
 
-#include <math.h>
-#include <string.h>
-
 static int or_zero(int choice) { return choice < 0 ? 0 : choice; }
 static double or_none(double number) { return dl_known(number) ? number : 0; }
 

@@ -171,7 +171,6 @@ enum dl_filter_backward { DL_FILTER_ALL_REDUCE, DL_FILTER_REDUCE_SCATTER, DL_FIL
 struct dl_activation_policy {
     int activation_library;   /* absent: the framework's own */
     int reduce_library;       /* of collectives that sum; absent: activation_library */
-    int halo_library;         /* of halos; absent: activation_library */
     int filter_backward;      /* enum dl_filter_backward */
     double activation_s;      /* host time of one blocking collective */
     double activation_peer_s; /* the same, per device of the group */
@@ -181,7 +180,6 @@ struct dl_activation_policy {
     bool halo_overlaps;       /* inner positions are computed during the halo transfer */
     /* passes over a gathered activation on the device, to join its pieces and to sum them */
     double activation_copies;
-    bool gathers_by_root; /* an all-gather is a gather to the first device and a broadcast */
 };
 
 /* What a release has (capabilities.h). An empty list restricts nothing. */

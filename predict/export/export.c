@@ -1,7 +1,6 @@
 /* export.c - the table of formats, and what they share. */
 #include "predict/export/export.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "model/engine/strategies/strategy.h"

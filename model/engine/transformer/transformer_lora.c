@@ -7,7 +7,6 @@
  * keeps as well. What only frozen layers without an adapter read is not kept. An adapter is split
  * like its layer.
  */
-#include <math.h>
 
 #include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"

@@ -17,7 +17,6 @@
 #include "model/engine/transformer/transformer_program.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/transformer/transformer_internal.h"
 

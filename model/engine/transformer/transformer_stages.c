@@ -6,7 +6,6 @@
  * messages move behind other micro-batches where the framework has them do so (interleaved).
  */
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/schedule.h"
 #include "model/engine/transformer/transformer_internal.h"
