@@ -43,7 +43,7 @@ counted() { # counted FILE PARAMETERS [REGEX]
 counted kimi_k2 1026408232448
 counted olmo2 7298617344
 counted glm4_moe 106852251264 'left out: the layers that predict further tokens'
-counted llama4_nested 107769861120 'left out: the vision tower (vision_config), which changes the prediction and is not modelled'
+counted llama4_nested 107769861120 'left out: the vision tower .vision_config., which changes the prediction and is not modelled'
 # LLaVA 1.5 and Qwen2-VL of transformers, towers included
 counted llava 7063427072
 counted qwen2_vl 8291375616
