@@ -59,6 +59,11 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_view,
     &dl_layer_copy,
     &dl_layer_recorded,
+    &dl_layer_plain_norm,
+    &dl_layer_groupnorm,
+    &dl_layer_given,
+    &dl_layer_join,
+    &dl_layer_place,
     NULL,
 };
 
