@@ -334,6 +334,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     mesh '' '--gpus 16 --zero 0 --global-batch 192' 'dcn_data_parallelism: 2' 'ici_data_parallelism: 8' 'ici_fsdp_parallelism: 1'
     mesh '' '--gpus 8 --strategy 3d --tp 8 --pp 1 --cp 1 --zero 0 --global-batch 4 ' 'per_device_batch_size: 0.5' \
         'ici_tensor_parallelism: 8' 'dcn_data_parallelism: 1' 'ici_fsdp_parallelism: 1'
+    mesh '--ranks 8' '--mtp-layers 2' 'mtp_num_layers: 2'
     mesh '' '--recompute selective' 'remat_policy: minimal_offloaded'
     said 'what a policy keeps' 'remat_policy minimal_offloaded keeps .*on the host; predicted as selective'
     printf '%s\n' 'decoder_block: llama2' 'base_emb_dim: 2048' 'base_num_decoder_layers: 4' 'use_qk_norm: true' 'attention: dot_product' > "$SCRATCH/parts.yml"
@@ -344,7 +345,6 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     maxtext qwen3_moe 'head_norm=1,.*head_dim=128,experts=128,topk=8,expert_ffn=768' 'num_experts: 128' 'num_experts_per_tok: 8' 'base_moe_mlp_dim: 768'
     maxtext deepseek 'head_dim=192,q_rank=1536,kv_rank=512,rotary=64,value_dim=128' 'attention_type: mla' 'q_lora_rank: 1536'
     maxtext gpt3 'norm=layernorm,pos=learned,.*mlp=gelu,.*positions=4096' 'mlp_activations: [gelu]' 'trainable_position_size: 4096'
-    mesh '' '--mtp-layers 2' 'mtp_num_layers: 2'
     maxtext envy 'no workload has the layers of a decoder of "envy"'
     maxtext qwen3_next 'gdn_num_key_heads: the model has gated linear attention layers' 'gdn_num_key_heads: 16'
     plan megatron_deepspeed.bash megatron '' '--framework megatron-deepspeed' '--nodes 2 --devices-per-node 4' '--zero 2' '--global-batch 32' \
