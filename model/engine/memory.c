@@ -22,6 +22,11 @@ double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weight
     }
 }
 
+double dl_memory_frozen_bytes(enum dl_precision precision, enum dl_master_weights masters) {
+    const double trained = dl_memory_weight_bytes(precision, masters);
+    return precision == DL_MIXED ? trained : fmin(trained, dl_precision_bytes(precision));
+}
+
 double dl_memory_optimizer_bytes(enum dl_optimizer optimizer) {
     switch (optimizer) {
     case DL_SGD: return 0;
@@ -138,6 +143,8 @@ static void memory_of(const struct dl_system *system, const struct dl_workload *
     out->weights_bytes =
         workload->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights) +
         4 * workload->buffer_elements;
+    out->weights_bytes +=
+        workload->frozen_elements * dl_memory_frozen_bytes(plan->precision, plan->master_weights);
     out->gradients_bytes =
         workload->parameters * dl_framework_gradient_width(framework, plan->precision).kept_bytes;
     out->optimizer_bytes = workload->parameters * dl_memory_optimizer_bytes(plan->optimizer);

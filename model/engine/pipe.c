@@ -143,7 +143,7 @@ struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *p, int stage,
     const bool together = dl_pipe_stage_parts(p) == 1; /* its layers follow each other */
     own.layers = together ? all + p->first[stage] : room;
     own.layer_count = 0;
-    own.parameters = own.buffer_elements = 0;
+    own.parameters = own.frozen_elements = own.buffer_elements = 0;
     own.parameter_tensors = 0;
     for (int n = 0; n < dl_pipe_stage_parts(p); n++) {
         const int k = dl_pipe_part(p, stage, n);
@@ -151,6 +151,7 @@ struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *p, int stage,
             if (!together) room[own.layer_count] = all[i];
             own.layer_count++;
             own.buffer_elements += all[i].buffer_elements;
+            own.frozen_elements += all[i].frozen_elements;
             if (all[i].tied_to >= 0) continue;
             own.parameters += all[i].parameter_elements;
             own.parameter_tensors += all[i].parameter_count;

@@ -195,6 +195,7 @@ struct dl_emit dl_emit_begin(const struct dl_layer *layer, const struct dl_kerne
 
 void dl_emit_kernel(struct dl_emit *emit, struct dl_kernel kernel) {
     if (emit->pass == DL_BACKWARD_DATA && emit->layer->first) return;
+    if (emit->pass == DL_BACKWARD_WEIGHTS && emit->layer->frozen) return;
     if (emit->count < DL_LAYER_KERNELS) emit->out[emit->count++] = kernel;
 }
 

@@ -59,18 +59,27 @@ static int layers_of(const struct dl_workload *workload, const struct blocks *bl
     return blocks->end - i;
 }
 
+/* Blocks before the first that is trained need not be like the others (F-FROZEN). */
+static int after_frozen(const struct dl_workload *workload, const struct blocks *blocks) {
+    int i = blocks->first;
+    while (i < blocks->end && workload->layers[i].detached) i++;
+    return i < blocks->end ? i : blocks->first;
+}
+
 static bool find(const struct dl_workload *workload, struct dl_stack *out) {
     enum { LONGEST_PERIOD = 8 };
     struct blocks blocks;
     *out = (struct dl_stack){.first = -1};
     if (!find_blocks(workload, &blocks)) return false;
+    const int trained = after_frozen(workload, &blocks);
     for (int period = 1; period <= LONGEST_PERIOD && period <= blocks.count; period++) {
         const int each = layers_of(workload, &blocks, period);
         int i = blocks.end - each;
         while (i > blocks.first && alike(&workload->layers[i - 1], &workload->layers[i - 1 + each]))
             i--;
         const int count = (blocks.end - i) / each, first = blocks.end - count * each;
-        if (count == 1 && blocks.count > 1) continue; /* nothing repeats */
+        /* nothing repeats */
+        if (count == 1 && (period > 1 || blocks.end - trained > each)) continue;
         if (out->first < 0 || first < out->first)
             *out = (struct dl_stack){.lead = blocks.lead,
                                      .own = blocks.first,
@@ -80,7 +89,7 @@ static bool find(const struct dl_workload *workload, struct dl_stack *out) {
         if (first == blocks.first) break;
     }
     /* most of the blocks must repeat */
-    return out->first >= 0 && 2 * (blocks.end - out->first) > blocks.end - blocks.first;
+    return out->first >= 0 && 2 * (blocks.end - out->first) > blocks.end - trained;
 }
 
 struct dl_stack dl_workload_find_stack(const struct dl_workload *workload) {
@@ -95,5 +104,7 @@ const char *dl_workload_layers(const struct dl_workload *workload) {
     for (int i = 0; i < stack->each && stack->count > 0; i++)
         causal |= workload->layers[stack->first + i].attention.causal;
     if (!causal) return NULL;
-    return workload->active_parameters < workload->parameters ? "decoder-experts" : "decoder";
+    return workload->active_parameters < workload->parameters + workload->frozen_elements
+               ? "decoder-experts"
+               : "decoder";
 }

@@ -37,6 +37,10 @@ enum dl_code dl_export_write(const char *name, const struct dl_export_request *r
     if (format == NULL) return dl_fail(err, DL_ERR_USAGE, "--export: no format \"%s\"", name);
     DL_TRY(check(name, request->row->framework, request->row->plan, err));
     if (request->target != NULL) DL_TRY(check(name, request->target, request->row->plan, err));
+    if (request->row->workload->frozen_elements > 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export %s: it trains all weights; leave out --lora-rank, --frozen-layers",
+                       name);
     if (format->write != dl_export_megatron && format->write != dl_export_sbatch &&
         dl_export_number(request->row->workload, "mtp_layers", 0) > 0)
         return dl_fail(err, DL_ERR_USAGE,
