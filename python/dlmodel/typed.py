@@ -163,6 +163,9 @@ class PlanOptions(TypedDict, total=False):
     lora_rank: Optional[Union[int, str]]
     # layers with adapters: qkv, proj, fc1, fc2; default qkv,proj
     lora_targets: Optional[Words]
+    # fine-tuning: layers whose weights are not trained: a number of first ones (of a transformer
+    # with its embedding), backbone (all but the head), head, or names of layers or blocks
+    frozen_layers: Optional[Text]
     # exchange the tokens of a micro-batch with their experts behind the kernels of another one
     moe_overlap: Optional[bool]
     # what the host launches at once: kernels, each pass of a layer, or the iteration; default: as
