@@ -15,19 +15,20 @@ static void write_extents(struct dl_json_writer *w, const char *key, const doubl
 
 static void write_geometry(struct dl_json_writer *w, const struct dl_layer *l) {
     const unsigned keys = l->kind->needs | l->kind->takes;
-    const int dims = l->in.dims;
     const struct {
         unsigned key;
         const char *name;
         const double *values;
-    } all[] = {{DL_KEY_KERNEL, "kernel", l->kernel},
-               {DL_KEY_STRIDE, "stride", l->stride},
-               {DL_KEY_PAD, "pad", l->pad},
-               {DL_KEY_DILATION, "dilation", l->dilation},
-               {DL_KEY_SIZE, "size", l->requested.target}};
-    for (size_t i = 0; dims > 0 && i < sizeof all / sizeof *all; i++) {
+        int dims;
+    } all[] = {{DL_KEY_KERNEL, "kernel", l->kernel, l->in.dims},
+               {DL_KEY_STRIDE, "stride", l->stride, l->in.dims},
+               {DL_KEY_PAD, "pad", l->pad, l->in.dims},
+               {DL_KEY_DILATION, "dilation", l->dilation, l->in.dims},
+               {DL_KEY_SIZE, "size", l->requested.target, l->out.dims}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const bool given = all[i].key != DL_KEY_SIZE || l->requested.target[DL_DIMS - 1] > 0;
-        if ((keys & all[i].key) != 0 && given) write_extents(w, all[i].name, all[i].values, dims);
+        if ((keys & all[i].key) != 0 && given && all[i].dims > 0)
+            write_extents(w, all[i].name, all[i].values, all[i].dims);
     }
 }
 
@@ -80,12 +81,20 @@ static void write_head(struct dl_json_writer *w, const struct dl_workload *workl
     dl_jw_end(w);
 }
 
+/* What write_keys writes; no layer is tied. */
+static const unsigned WRITTEN = DL_KEY_OUT | DL_KEY_KERNEL | DL_KEY_STRIDE | DL_KEY_PAD |
+                                DL_KEY_DILATION | DL_KEY_SIZE | DL_KEY_GROUPS | DL_KEY_SCALE |
+                                DL_KEY_DROPOUT | DL_KEY_BIAS | DL_KEY_CEIL | DL_KEY_IN_PLACE |
+                                DL_KEY_TIED;
+
 static bool can_write(const struct dl_workload *workload) {
     if (workload->family == NULL || strcmp(workload->family, "cnn") != 0 ||
         workload->input.dims == 0)
         return false;
     for (int i = 0; i < workload->layer_count; i++)
-        if (workload->layers[i].tied_to >= 0) return false;
+        if (workload->layers[i].tied_to >= 0 ||
+            ((workload->layers[i].kind->needs | workload->layers[i].kind->takes) & ~WRITTEN) != 0)
+            return false;
     return true;
 }
 
