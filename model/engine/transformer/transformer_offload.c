@@ -1,15 +1,15 @@
 /* transformer_offload.c - states and activations in host memory.
  *
  * F-OFFLOAD: of a rank's parameters the share x keeps its optimizer states on the host. After
- * backward their gradients go there, the cores update them and the weights come back; neither hides
- * behind kernels. With ZeRO stage 3 `weights` has shards, gradients and states on the host: each
- * gather waits for the copy of its shard, each sum is copied out. Kept activations of a share x of
- * a stage's layers leave behind forward kernels and come back behind backward ones; what the copies
- * take longer shows. Each operation of PyTorch's Adam passes over its tensors: 80 bytes a parameter
- * (decay 8, first moment 12, second 20, root, bias and epsilon 24, step 16; counted in torch.optim,
- * not fused). DeepSpeed's passes once: it reads weight, gradient and moments, writes weight and
- * moments and a 16-bit copy, 30 bytes. Two layers' activations stay as buffers. Ranks of a node share its memory's
- * rate; devices on one host link share that.
+ * backward their gradients go there, the cores update them and the weights come back; neither
+ * hides behind kernels. With ZeRO stage 3 `weights` has shards, gradients and states on the host:
+ * each gather waits for the copy of its shard, each sum is copied out. Kept activations of a share
+ * x of a stage's layers leave behind forward kernels and come back behind backward ones; what the
+ * copies take longer shows. Each operation of PyTorch's Adam passes over its tensors: 80 bytes a
+ * parameter (decay 8, first moment 12, second 20, root, bias and epsilon 24, step 16; counted in
+ * torch.optim, not fused). DeepSpeed's passes once: it reads weight, gradient and moments, writes
+ * weight and moments and a 16-bit copy, 30 bytes. Two layers' activations stay as buffers. Ranks
+ * of a node share its memory's rate; devices on one host link share that.
  */
 #include <math.h>
 
