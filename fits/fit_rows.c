@@ -2,7 +2,6 @@
 #include "fits/fit_rows.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/correct.h"
 #include "predict/compare/compare_runs.h"

@@ -2,7 +2,6 @@
 #include "model/framework/workspace.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/workload/layer.h"
 

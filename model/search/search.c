@@ -2,7 +2,6 @@
 #include "model/search/search_internal.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/strategies/strategy.h"
 #include "model/framework/workspace.h"

@@ -5,6 +5,7 @@
 #include "model/workload/layer.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,6 +236,14 @@ void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double cou
     struct dl_kernel kernel = dl_kernel_gemm(emit->pass, m, n, k, count);
     kernel.a_trans = a_trans;
     kernel.b_trans = b_trans;
+    /* F-GEMM-ALIGNED: the arithmetic of fp32, the bytes of 16 bits */
+    if (emit->facts->aligned_gemm && dl_precision_bytes(emit->facts->precision) < 4 &&
+        (fmod(m, 8) != 0 || fmod(k, 8) != 0 || (b_trans && fmod(n, 8) != 0))) {
+        kernel.has_type = true;
+        kernel.type = DL_FP32;
+        kernel.read_elements /= 2;
+        kernel.write_elements /= 2;
+    }
     dl_emit_kernel(emit, kernel);
 }
 

@@ -5,7 +5,6 @@
  * workload's input is not an activation; it is input_bytes_per_sample. */
 #include "model/workload/workload.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -189,8 +189,8 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name);
 
 /* The repeated part of a network (workload_stack.c): layers of the workload. */
 struct dl_stack {
-    int lead, first; /* first of all blocks, first of the body */
-    int count, each; /* body layers, 0: none; workload layers of one */
+    int lead, own, first; /* first of all blocks, of those of the body's stack, of the body */
+    int count, each;      /* body layers, 0: none; workload layers of one */
 };
 
 struct dl_workload {

@@ -9,14 +9,16 @@
 
 #include "model/workload/layer.h"
 
-/* All blocks: numbers from 0 up, one after another. */
+/* All blocks: numbers from 0 up, one after another; of several stacks the last, those before it are
+ * encoders (F-TOWER). */
 struct blocks {
+    int lead;       /* first of an encoder's blocks before them, else first */
     int first, end; /* workload layers */
     long count;
 };
 
 static bool find_blocks(const struct dl_workload *workload, struct blocks *out) {
-    *out = (struct blocks){.first = -1};
+    *out = (struct blocks){.lead = -1, .first = -1};
     const char *prefix = NULL;
     size_t prefix_length = 0;
     long last = -1;
@@ -26,15 +28,15 @@ static bool find_blocks(const struct dl_workload *workload, struct blocks *out) 
         const long number = workload->layers[i].block;
         if (workload->layers[i].block_prefix == 0) continue;
         const size_t stem = (size_t)(strchr(name, '.') - name);
-        if (prefix == NULL) {
+        if (prefix == NULL || stem != prefix_length || strncmp(name, prefix, stem) != 0) {
             prefix = name;
             prefix_length = stem;
             out->first = i;
+            if (out->lead < 0) out->lead = i;
+            last = -1;
         } else if (out->end != i) {
             return false; /* something lies between them */
         }
-        /* a second stack */
-        if (stem != prefix_length || strncmp(name, prefix, stem) != 0) return false;
         if (number != last && number != last + 1) return false;
         last = number;
         out->end = i + 1;
@@ -79,8 +81,11 @@ static bool find(const struct dl_workload *workload, struct dl_stack *out) {
         /* nothing repeats */
         if (count == 1 && (period > 1 || blocks.end - trained > each)) continue;
         if (out->first < 0 || first < out->first)
-            *out = (struct dl_stack){
-                .lead = blocks.first, .first = first, .count = count, .each = each};
+            *out = (struct dl_stack){.lead = blocks.lead,
+                                     .own = blocks.first,
+                                     .first = first,
+                                     .count = count,
+                                     .each = each};
         if (first == blocks.first) break;
     }
     /* most of the blocks must repeat */

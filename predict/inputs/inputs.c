@@ -9,7 +9,6 @@
 #include "predict/inputs/inputs.h"
 #include "predict/options/dataset.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "model/framework/input.h"

@@ -317,6 +317,11 @@ struct dl_expert_mapping {
     double gradient_bytes, gather_bytes; /* of gradient_bytes, gather_bytes */
 };
 
+/* F-OFFLOAD: update by the host's cores, copies before and after it, memory of a rank. */
+struct dl_host_update {
+    double update_s, copy_s, bytes;
+};
+
 /* What does not depend on the micro-batch. `shard`: 0, or the ZeRO stage. */
 struct dl_transformer_mapping {
     struct dl_transformer_split split;
@@ -343,8 +348,7 @@ struct dl_transformer_mapping {
     double updated_elements; /* parameters that a rank updates */
     double buckets;          /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
-    /* F-OFFLOAD: update by the host's cores, copies before and after it, memory of a rank */
-    double host_update_s, host_copy_s, host_bytes;
+    struct dl_host_update host;
     bool bound;            /* F-FW-IDEAL: cheapest way to reduce, hidden behind the next forward */
     double last_frac;      /* of the gradients: what the bound sends last at least */
     double straggler_frac; /* F-STRAGGLER */

@@ -6,6 +6,7 @@
  * of 6. Dropout keeps a mask of one byte per element of the input, and a copy of attention's
  * result, which attention keeps as well. An adapter is split like its layer.
  */
+
 #include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
 

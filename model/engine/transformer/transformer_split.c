@@ -6,6 +6,8 @@
  * embedding and logits by the vocabulary; the layers between work on split channels, the rest on
  * whole ones, or with sequence parallelism on a share of the tokens. Context parallelism splits the
  * tokens of everything; queries meet the keys of all ranks.
+ * F-TOWER: an encoder before the stack (vision tower, projector) runs on the first stage, split by
+ * tensor parallelism as the stack is; its tokens are not shared out.
  */
 #include <math.h>
 #include <string.h>
@@ -228,6 +230,7 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
     tf->hidden = tf->workload->layers[stack->first + stack->each - 1].out.channels;
     for (int i = 0; i < tf->layer_count; i++) {
         const struct dl_layer *layer = &tf->workload->layers[tf->layers[i].index];
+        if (tf->layers[i].index < stack->own) continue; /* F-TOWER */
         if (layer->kind == &dl_layer_attention && tf->heads == 0) {
             tf->heads = layer->attention.heads;
             tf->kv_heads = layer->attention.kv_heads;
@@ -303,7 +306,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     const int places = place_of(stack, workload->layer_count) + stack->each;
     struct dl_transformer_layer *all = dl_arena_alloc(arena, (size_t)places, sizeof *all);
     mark_roles(workload, stack, all);
-    for (int i = stack->lead; i < stack->first; i++)
+    for (int i = stack->own; i < stack->first; i++)
         if (workload->layers[i].kind == &dl_layer_attention) tf.dense_prefix_layers++;
     choose_layers(&tf, stack, all, arena);
     if (plan->stage_layers != NULL) {
