@@ -59,6 +59,9 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_view,
     &dl_layer_copy,
     &dl_layer_recorded,
+    &dl_layer_ssd,
+    &dl_layer_delta_rule,
+    &dl_layer_lightning,
     NULL,
 };
 
