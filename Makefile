@@ -74,8 +74,8 @@ endif
 ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEATURES='"$(FEATURES)"' \
   -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' -DDLMODEL_SHAREDIR='"$(PREFIX)/share/dlmodel"' \
   -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
-# Folders of the program and of libdlmodel, each of which may include those before it (calibrate and slurm: model alone).
-ROOMS := model import predict fits plots library calibrate slurm
+# Folders of the program and of libdlmodel, each of which may include those before it (calibrate and slurm: model and process alone).
+ROOMS := model process import predict fits plots library calibrate slurm
 # All C files below these folders.
 sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
 ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,$(ROOMS) serve)))
@@ -128,7 +128,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
 # The same predictions for other programs: include/dlmodel.h. The shared library's number changes with its interface.
 SONAME := libdlmodel.so.0
 LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
-API_OBJECTS := $(filter $(foreach room,model import predict fits plots library,$(BUILD)/$(room)/%.o),$(LIBRARY_OBJECTS))
+API_OBJECTS := $(filter $(foreach room,model process import predict fits plots library,$(BUILD)/$(room)/%.o),$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
 .PHONY: all objects help deps features demo plots install uninstall sbom wheel dist clean

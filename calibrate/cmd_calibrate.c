@@ -329,14 +329,14 @@ static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
     const struct dl_cal_progress progress = {job, show_sample, show_warning};
     struct dl_arena *arena = job->context->arena;
     DL_TRY(open_journal(job, go_on, err));
-    dl_cal_signals_begin();
+    dl_signals_begin();
     const struct dl_cal_job all = {.plan = &job->plan,
                                    .tools = &job->tools,
                                    .launch = job->plan.choice.nodes > 1 ? &job->launch : NULL,
                                    .journal = &job->journal,
                                    .progress = &progress};
     enum dl_code code = dl_cal_measure(&all, arena, err);
-    dl_cal_signals_end();
+    dl_signals_end();
     job->run.seconds = dl_cal_now_s() - start;
     job->run.resumed = go_on;
     if (code == DL_OK) code = finish(job, err);

@@ -160,9 +160,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_options_bind(options, capture_options, &asked, err));
     if (options->positional_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "expected a command: dlmodel capture -- bash train.sh");
-    char **words = dl_arena_alloc(arena, DL_MAX_POSITIONAL + 1, sizeof *words);
-    for (int i = 0; i < options->positional_count; i++)
-        words[i] = dl_arena_strdup(arena, options->positional[i]);
+    const char **words = dl_arena_alloc(arena, DL_MAX_POSITIONAL + 1, sizeof *words);
+    for (int i = 0; i < options->positional_count; i++) words[i] = options->positional[i];
     context->note(
         context,
         "running %s with stand-ins for torchrun, deepspeed, accelerate, srun, mpirun, "

@@ -18,8 +18,8 @@ rule() { # rule NAME OFFENDERS
 }
 
 
-# Rooms of the program; each may include those before it, calibrate and slurm model alone.
-rooms='model import predict fits plots library calibrate slurm'
+# Rooms of the program; each may include those before it, calibrate and slurm model and process alone.
+rooms='model process import predict fits plots library calibrate slurm'
 # Sources and headers below the folders named.
 sources() { find "$@" -name '*.[ch]' | LC_ALL=C sort; }
 headers() { find "$@" -name '*.h' | LC_ALL=C sort; }
@@ -42,17 +42,18 @@ rule 'includes of calibrate/ point one way' "$(one_way calibrate plan run fits p
 rule 'includes of slurm/ point one way' "$(one_way slurm cluster run script commands)"
 rule 'includes of predict/ point one way' "$(one_way predict manual options compare inputs output export commands)"
 may_include() { # may_include ROOM 'ROOM|ROOM': all that it may include
-    grep -nE '#include "(model|import|predict|fits|plots|library|calibrate|slurm|serve|tests)/' $(sources "$1") | grep -vE "#include \"($2)/"
+    grep -nE '#include "(model|process|import|predict|fits|plots|library|calibrate|slurm|serve|tests)/' $(sources "$1") | grep -vE "#include \"($2)/"
 }
 rule 'model includes model alone' "$(may_include model model)"
-rule 'import includes model alone' "$(may_include import 'model|import')"
+rule 'process includes model alone' "$(may_include process 'model|process')"
+rule 'import includes model and process alone' "$(may_include import 'model|process|import')"
 rule 'predict includes model and import alone' "$(may_include predict 'model|import|predict')"
 rule 'fits includes model, import and predict' "$(may_include fits 'model|import|predict|fits')"
-rule 'plots includes no fits, library, calibration or service' "$(may_include plots 'model|import|predict|plots')"
+rule 'plots includes no fits, library, calibration or service' "$(may_include plots 'model|process|import|predict|plots')"
 rule 'library includes no calibration or service' "$(may_include library 'model|import|predict|fits|plots|library')"
-rule 'calibrate includes model alone' "$(may_include calibrate 'model|calibrate')"
-rule 'slurm includes model alone' "$(may_include slurm 'model|slurm')"
-rule 'serve includes no calibration and no Slurm' "$(may_include serve 'model|import|predict|fits|plots|library|serve')"
+rule 'calibrate includes model and process alone' "$(may_include calibrate 'model|process|calibrate')"
+rule 'slurm includes model and process alone' "$(may_include slurm 'model|process|slurm')"
+rule 'serve includes no calibration and no Slurm' "$(may_include serve 'model|process|import|predict|fits|plots|library|serve')"
 rule 'only json_scan.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources $rooms serve) dlmodel.c | grep -v '^model/core/json_scan.c$')"
 rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources $rooms serve) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
@@ -199,7 +200,7 @@ else
 fi
 if [ "${1-}" = all ]; then
     if command -v cppcheck > /dev/null 2>&1; then
-        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model import predict fits plots library calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm serve dlmodel.c 2>&1)"
+        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model process import predict fits plots library calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm serve dlmodel.c 2>&1)"
     else
         echo 'skip cppcheck: none (Debian package cppcheck)'
     fi

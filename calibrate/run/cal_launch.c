@@ -13,18 +13,12 @@ enum { MAX_FILE_BYTES = 1 << 20, FIXED_WORDS = 48 };
 
 struct words {
     struct dl_arena *arena;
-    char **argv;
+    const char **argv;
     size_t count, capacity;
-    bool failed;
 };
 
 static void push(struct words *w, const char *text) {
-    char *copy = text == NULL ? NULL : dl_arena_strdup(w->arena, text);
-    if (copy == NULL || w->argv == NULL || w->count == w->capacity) {
-        w->failed = true;
-        return;
-    }
-    w->argv[w->count++] = copy;
+    if (w->count < w->capacity) w->argv[w->count++] = text;
 }
 
 static void push_all(struct words *w, const char *const *texts) {
@@ -35,11 +29,6 @@ static struct words begin(size_t room, struct dl_arena *arena) {
     return (struct words){.arena = arena,
                           .argv = dl_arena_alloc(arena, FIXED_WORDS + room + 1, sizeof(char *)),
                           .capacity = FIXED_WORDS};
-}
-
-static char **end(const struct words *w, size_t *count) {
-    *count = w->count;
-    return w->failed || w->argv == NULL ? NULL : w->argv;
 }
 
 /* ---- hosts ---- */
@@ -93,14 +82,12 @@ static enum dl_code read_hosts(const char *path, struct list *list, struct dl_er
 
 /* Slurm writes "node[01-04,07]"; scontrol expands it. */
 static enum dl_code expand_nodelist(const char *nodes, struct list *list, struct dl_err *err) {
-    struct dl_cal_ending ending;
+    struct dl_child_ending ending;
     const char *scontrol = dl_cal_find_program("scontrol", list->arena);
     if (scontrol == NULL)
         return dl_fail(err, DL_ERR_BACKEND,
                        "inside a Slurm allocation, but scontrol is not in PATH; give --hostfile");
-    char *const argv[] = {
-        dl_arena_strdup(list->arena, scontrol), dl_arena_strdup(list->arena, "show"),
-        dl_arena_strdup(list->arena, "hostnames"), dl_arena_strdup(list->arena, nodes), NULL};
+    const char *const argv[] = {scontrol, "show", "hostnames", nodes, NULL};
     DL_TRY(dl_cal_child_run(argv, QUERY_SILENCE_S, add_line, list, &ending, err));
     if (ending.exit_status == 0 && list->count > 0) return DL_OK;
     return dl_fail(err, DL_ERR_BACKEND,
@@ -116,11 +103,9 @@ static enum dl_code hear_pmix(void *context, const char *line, size_t length, st
 }
 
 /* Open MPI under srun needs PMIx; `srun --mpi=list` shows whether this Slurm supports it. */
-static enum dl_code query_srun(struct dl_cal_launch *launch, struct dl_arena *arena,
-                               struct dl_err *err) {
-    struct dl_cal_ending ending;
-    char *const argv[] = {dl_arena_strdup(arena, launch->tools->srun),
-                          dl_arena_strdup(arena, "--mpi=list"), NULL};
+static enum dl_code query_srun(struct dl_cal_launch *launch, struct dl_err *err) {
+    struct dl_child_ending ending;
+    const char *const argv[] = {launch->tools->srun, "--mpi=list", NULL};
     bool heard = false;
     DL_TRY(dl_cal_child_run(argv, QUERY_SILENCE_S, hear_pmix, &heard, &ending, err));
     launch->pmix = heard || strstr(ending.last_words, "pmix") != NULL;
@@ -157,7 +142,7 @@ enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice,
     out->hosts = list.names;
     if (choice->launcher == NULL && choice->hostfile == NULL && slurm != NULL &&
         tools->srun != NULL)
-        DL_TRY(query_srun(out, arena, err));
+        DL_TRY(query_srun(out, err));
     if (choice->launcher == NULL && !out->slurm && tools->mpirun == NULL)
         return dl_fail(
             err, DL_ERR_BACKEND,
@@ -217,12 +202,14 @@ static void push_launcher(struct words *w, const char *text, const char *hosts, 
         word[length] = 0;
         const char *full =
             w->count == 0 && strchr(word, '/') == NULL ? dl_cal_find_program(word, w->arena) : NULL;
-        push(w, full != NULL ? full : fill_in(word, hosts, ranks, w->arena));
+        push(w, full != NULL ? full
+                             : fill_in(dl_arena_strdup(w->arena, word), hosts, ranks, w->arena));
     }
 }
 
-char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const *hosts,
-                           size_t count, size_t room, struct dl_arena *arena, size_t *word_count) {
+const char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const *hosts,
+                                 size_t count, size_t room, struct dl_arena *arena,
+                                 size_t *word_count) {
     struct words w = begin(room, arena);
     const char *list = join(hosts, count, arena), *ranks = dl_arena_printf(arena, "%zu", count);
     if (launch->launcher != NULL) {
@@ -242,7 +229,8 @@ char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const
         push(&w, launch->tools->mpirun);
         push_all(&w, (const char *const[]){"-hosts", list, "-ppn", "1", "-n", ranks, NULL});
     }
-    return end(&w, word_count);
+    *word_count = w.count;
+    return w.argv;
 }
 
 /* Inside an allocation of several nodes, mpirun would spread the ranks over them; unset its
@@ -259,8 +247,8 @@ static void push_outside(struct words *w) {
     for (int i = 0; names[i] != NULL; i++) push_all(w, (const char *const[]){"-u", names[i], NULL});
 }
 
-char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool tcp, size_t room,
-                          struct dl_arena *arena, size_t *word_count) {
+const char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool tcp,
+                                size_t room, struct dl_arena *arena, size_t *word_count) {
     /* A waiting rank yields its core. */
     static const char *const open_mpi[] = {"--allow-run-as-root",
                                            "--oversubscribe",
@@ -283,5 +271,6 @@ char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool 
     if (tcp) push_all(&w, (const char *const[]){"--mca", "btl_tcp_if_include", "lo", NULL});
     push_all(&w, (const char *const[]){"-np", NULL});
     push(&w, dl_arena_printf(arena, "%lld", (long long)ranks));
-    return end(&w, word_count);
+    *word_count = w.count;
+    return w.argv;
 }

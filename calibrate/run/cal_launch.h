@@ -24,14 +24,14 @@ enum dl_code dl_cal_launch_find(const struct dl_cal_choice *choice,
 bool dl_cal_launch_chooses(const struct dl_cal_launch *launch);
 
 /* Arguments that start one rank on each of `count` hosts (hosts NULL: the launcher knows them), to
- * be followed by the program and its arguments, for which `room` entries are free. NULL: out of
- * memory. */
-char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const *hosts,
-                           size_t count, size_t room, struct dl_arena *arena, size_t *word_count);
+ * be followed by the program and its arguments, for which `room` entries are free. */
+const char **dl_cal_launch_words(const struct dl_cal_launch *launch, const char *const *hosts,
+                                 size_t count, size_t room, struct dl_arena *arena,
+                                 size_t *word_count);
 
 /* The same for `ranks` ranks of this node. tcp: over the loopback interface instead of shared
  * memory (Open MPI). */
-char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool tcp, size_t room,
-                          struct dl_arena *arena, size_t *word_count);
+const char **dl_cal_local_words(const struct dl_cal_tools *tools, int64_t ranks, bool tcp,
+                                size_t room, struct dl_arena *arena, size_t *word_count);
 
 #endif

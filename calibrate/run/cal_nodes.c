@@ -101,12 +101,12 @@ static enum dl_code hear(void *context, const char *text, size_t length, struct 
 /* Runs the probe with `option` on these hosts. s->why NULL: every node answered. */
 static enum dl_code query(const struct dl_cal_launch *launch, const char *const *hosts,
                           size_t count, const char *option, struct survey *s, struct dl_err *err) {
-    struct dl_cal_ending ending;
+    struct dl_child_ending ending;
     struct dl_err own = {0};
     size_t n;
-    char **argv = dl_cal_launch_words(launch, hosts, count, 3, s->arena, &n);
-    argv[n++] = dl_arena_strdup(s->arena, launch->tools->program[DL_CAL_PROGRAM_MPI]);
-    argv[n++] = dl_arena_strdup(s->arena, option);
+    const char **argv = dl_cal_launch_words(launch, hosts, count, 3, s->arena, &n);
+    argv[n++] = launch->tools->program[DL_CAL_PROGRAM_MPI];
+    argv[n++] = option;
     argv[n] = NULL;
     s->why = NULL;
     const enum dl_code code = dl_cal_child_run(argv, SILENCE_S, hear, s, &ending, &own);

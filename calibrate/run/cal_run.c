@@ -52,44 +52,39 @@ static bool missing(const struct run *r, const struct dl_cal_point *point,
            dl_cal_unavailable(r->tools, point) == NULL;
 }
 
-/* Command line of a child for the missing points. NULL: out of memory. */
-static char **command(const struct run *r, enum dl_cal_child child) {
+/* Command line of a child for the missing points. */
+static const char **command(const struct run *r, enum dl_cal_child child) {
     const struct dl_cal_child_row *row = &dl_cal_children[child];
     const size_t room = 4 * r->plan->count + 10;
     size_t n = 0;
-    char **argv = row->start == DL_CAL_START_HOSTS
-                      ? dl_cal_launch_words(r->launch, r->launch->hosts, r->launch->host_count,
-                                            room, r->arena, &n)
-                  : row->start == DL_CAL_START_LOCAL
-                      ? dl_cal_local_words(r->tools, r->plan->choice.ranks, child == DL_CAL_TCP,
-                                           room, r->arena, &n)
-                      : dl_arena_alloc(r->arena, room, sizeof *argv);
-    if (argv == NULL) return NULL;
-    const size_t first = n;
-    argv[n++] = dl_arena_strdup(r->arena, r->tools->program[row->program]);
+    const char **argv = row->start == DL_CAL_START_HOSTS
+                            ? dl_cal_launch_words(r->launch, r->launch->hosts,
+                                                  r->launch->host_count, room, r->arena, &n)
+                        : row->start == DL_CAL_START_LOCAL
+                            ? dl_cal_local_words(r->tools, r->plan->choice.ranks,
+                                                 child == DL_CAL_TCP, room, r->arena, &n)
+                            : dl_arena_alloc(r->arena, room, sizeof *argv);
+    argv[n++] = r->tools->program[row->program];
     if (child == DL_CAL_CPU && r->plan->choice.cores > 0) {
-        argv[n++] = dl_arena_strdup(r->arena, "--cores");
+        argv[n++] = "--cores";
         argv[n++] = dl_arena_printf(r->arena, "%lld", (long long)r->plan->choice.cores);
     }
     if (child == DL_CAL_CPU) {
-        argv[n++] = dl_arena_strdup(r->arena, "--dir");
-        argv[n++] = dl_arena_strdup(r->arena, r->plan->choice.file_dir);
+        argv[n++] = "--dir";
+        argv[n++] = r->plan->choice.file_dir;
     }
     if (row->program == DL_CAL_PROGRAM_NCCL) {
-        argv[n++] = dl_arena_strdup(r->arena, "--spawn");
+        argv[n++] = "--spawn";
         argv[n++] = dl_arena_printf(r->arena, "%lld", (long long)r->plan->choice.gpus);
     }
-    argv[n++] = dl_arena_strdup(r->arena, "--points");
+    argv[n++] = "--points";
     for (size_t i = 0; i < r->plan->count; i++) {
         const struct dl_cal_point *p = &r->plan->points[i];
         if (!missing(r, p, child)) continue;
-        argv[n++] = dl_arena_strdup(r->arena, p->probe);
-        argv[n++] = dl_arena_strdup(r->arena, p->shape);
-        argv[n++] = dl_arena_strdup(r->arena, p->pass);
+        argv[n++] = p->probe;
+        argv[n++] = p->shape;
+        argv[n++] = p->pass;
         argv[n++] = dl_arena_printf(r->arena, "%.6g", p->share_s);
-    }
-    for (size_t i = first; i < n; i++) {
-        if (argv[i] == NULL) return NULL;
     }
     argv[n] = NULL;
     return argv;
@@ -116,8 +111,8 @@ static enum dl_code run_child(struct run *r, enum dl_cal_child child, struct dl_
         longest_s = fmax(longest_s, r->plan->points[i].share_s);
     }
     if (count == 0) return DL_OK;
-    char **argv = command(r, child);
-    struct dl_cal_ending ending;
+    const char **argv = command(r, child);
+    struct dl_child_ending ending;
     r->samples_of_child = 0;
     DL_TRY(dl_cal_child_run(argv, SILENCE_S + 20 * longest_s, hear_sample, r, &ending, err));
     if (ending.exit_status == 0) return DL_OK;
@@ -152,7 +147,7 @@ static void warn_unavailable(struct run *r) {
 
 static enum dl_code measure_all(struct run *r, struct dl_err *err) {
     for (int child = 0; child < DL_CAL_CHILDREN; child++) {
-        if (dl_cal_interrupted()) return dl_fail(err, DL_ERR_SYSTEM, "interrupted");
+        if (dl_signal_caught() != 0) return dl_fail(err, DL_ERR_SYSTEM, "interrupted");
         DL_TRY(run_child(r, (enum dl_cal_child)child, err));
     }
     return DL_OK;
@@ -188,7 +183,7 @@ enum dl_code dl_cal_measure(const struct dl_cal_job *job, struct dl_arena *arena
         r.done += dl_cal_journal_has(r.journal, &plan->points[i]);
     }
     if (code == DL_OK) code = measure_all(&r, err);
-    if (code == DL_OK || !dl_cal_interrupted()) return code;
+    if (code == DL_OK || dl_signal_caught() == 0) return code;
     return dl_fail(
         err, DL_ERR_SYSTEM,
         "interrupted after %zu of %zu samples; 'dlmodel calibrate --resume' continues from %.300s",

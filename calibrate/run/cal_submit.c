@@ -80,7 +80,7 @@ static enum dl_code hear(void *context, const char *line, size_t length, struct 
 enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *options,
                            const struct dl_cal_choice *choice, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
-    struct dl_cal_ending ending;
+    struct dl_child_ending ending;
     char answer[256] = "";
     const char *profile = dl_option_text(options, "output"), *script;
     if (profile == NULL) profile = context->profile_path;
@@ -97,8 +97,7 @@ enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *
                        "or omit --submit");
     const char *path = dl_arena_printf(arena, "%s.sbatch", profile);
     DL_TRY(dl_file_write(path, script, strlen(script), err));
-    char *const argv[] = {dl_arena_strdup(arena, sbatch), dl_arena_strdup(arena, "--parsable"),
-                          dl_arena_strdup(arena, path), NULL};
+    const char *const argv[] = {sbatch, "--parsable", path, NULL};
     DL_TRY(dl_cal_child_run(argv, SBATCH_SILENCE_S, hear, answer, &ending, err));
     if (ending.exit_status != 0)
         return dl_fail(err, DL_ERR_BACKEND, "sbatch refused %.200s: %.300s", path,

@@ -58,9 +58,9 @@ static enum dl_code hear_version(void *context, const char *text, size_t length,
 }
 
 /* DL_OK also when the program fails: see *ending. */
-static enum dl_code query(const char *path, const char *option, dl_cal_on_line *hear,
-                          struct survey *s, struct dl_cal_ending *ending, struct dl_err *err) {
-    char *const argv[] = {dl_arena_strdup(s->arena, path), dl_arena_strdup(s->arena, option), NULL};
+static enum dl_code query(const char *path, const char *option, dl_child_output *hear,
+                          struct survey *s, struct dl_child_ending *ending, struct dl_err *err) {
+    const char *const argv[] = {path, option, NULL};
     return dl_cal_child_run(argv, SURVEY_SILENCE_S, hear, s, ending, err);
 }
 
@@ -87,7 +87,7 @@ static const char *missing_program(const struct dl_cal_tools *tools, enum dl_cal
 
 /* Usually an error of the loader: a library of the build machine is missing here. */
 static void does_not_run(struct dl_cal_tools *tools, enum dl_cal_program program,
-                         struct dl_cal_ending *ending, struct dl_arena *arena) {
+                         struct dl_child_ending *ending, struct dl_arena *arena) {
     ending->last_words[strcspn(ending->last_words, "\n")] = 0;
     const char *reason =
         dl_arena_printf(arena, "%s does not run: %s (check LD_LIBRARY_PATH and loaded modules)",
@@ -109,7 +109,7 @@ static struct dl_cal_report *report_of(struct dl_cal_tools *tools, const char *p
 static enum dl_code query_device_buffers(struct survey *s, struct dl_err *err) {
     static const char *const names[] = {"gpu-pingpong", "gpu-allreduce"};
     struct dl_cal_tools *tools = s->tools;
-    struct dl_cal_ending ending;
+    struct dl_child_ending ending;
     const char *no_gpu = dl_cal_unavailable_probe(tools, "gpu-gemm");
     size_t n = 0;
     if (report_of(tools, names[0])->unavailable != NULL) return DL_OK;
@@ -117,9 +117,9 @@ static enum dl_code query_device_buffers(struct survey *s, struct dl_err *err) {
         report_of(tools, names[i])->unavailable =
             no_gpu != NULL ? no_gpu : "MPI did not report whether it supports device buffers";
     if (no_gpu != NULL || tools->mpirun == NULL) return DL_OK;
-    char **argv = dl_cal_local_words(tools, 1, false, 4, s->arena, &n);
-    argv[n++] = dl_arena_strdup(s->arena, tools->program[DL_CAL_PROGRAM_MPI]);
-    argv[n++] = dl_arena_strdup(s->arena, "--list");
+    const char **argv = dl_cal_local_words(tools, 1, false, 4, s->arena, &n);
+    argv[n++] = tools->program[DL_CAL_PROGRAM_MPI];
+    argv[n++] = "--list";
     argv[n] = NULL;
     return dl_cal_child_run(argv, SURVEY_SILENCE_S, hear_survey, s, &ending, err);
 }
@@ -134,7 +134,7 @@ double dl_cal_tool_fact(const struct dl_cal_tools *tools, const char *key) {
 enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct dl_cal_tools *out,
                            struct dl_err *err) {
     struct survey s = {out, arena};
-    struct dl_cal_ending version;
+    struct dl_child_ending version;
     *out = (struct dl_cal_tools){.mpirun = dl_cal_find_program("mpirun", arena),
                                  .srun = dl_cal_find_program("srun", arena)};
     for (int i = 0; i < DL_CAL_PROGRAMS; i++)
@@ -150,7 +150,7 @@ enum dl_code dl_cal_survey(const char *program, struct dl_arena *arena, struct d
     /* The MPI program needs its launcher and can always run its probes, except those with device
      * buffers: see query_device_buffers. */
     for (int i = 0; i < DL_CAL_PROGRAMS; i++) {
-        struct dl_cal_ending ending;
+        struct dl_child_ending ending;
         if (i == DL_CAL_PROGRAM_MPI || out->program[i] == NULL) continue;
         DL_TRY(query(out->program[i], "--list", hear_survey, &s, &ending, err));
         if (ending.exit_status != 0) does_not_run(out, (enum dl_cal_program)i, &ending, arena);

@@ -5,17 +5,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "model/core/file.h"
 #include "model/core/text.h"
+#include "process/child.h"
 
 enum { MOST_COMMANDS = 1000, COMMAND_BYTES = 8 << 20 };
 
@@ -84,113 +81,45 @@ static enum dl_code make_folder(struct folder *folder, struct dl_arena *arena, s
 
 /* ---- the script ---- */
 
-static volatile sig_atomic_t caught;
-
-static void note_signal(int number) { caught = number; }
-
-struct variable {
-    const char *name, *value;
-};
 enum { MOST_VARIABLES = 16 };
 
 static int add_functions(const struct folder *folder, const char *const *names,
-                         struct dl_arena *arena, struct variable *out) {
+                         struct dl_arena *arena, const char **out) {
     const char *path = dl_shell_quote(arena, folder->path);
     int count = 0;
     for (; names[count] != NULL; count++)
-        out[count] =
-            (struct variable){dl_arena_printf(arena, "BASH_FUNC_%s%%%%", names[count]),
-                              dl_arena_printf(arena, "() { %s/%s \"$@\"; }", path, names[count])};
+        out[count] = dl_arena_printf(arena, "BASH_FUNC_%s%%%%=() { %s/%s \"$@\"; }", names[count],
+                                     path, names[count]);
     return count;
 }
 
 /* Variables added to the environment of the script. */
-static int variables_of(const struct folder *folder, struct dl_arena *arena, struct variable *out) {
+static void add_variables(const struct folder *folder, struct dl_arena *arena, const char **out) {
     const char *path = getenv("PATH");
-    int count = 0;
-    out[count++] = (struct variable){"DLMODEL_CAPTURE", folder->commands};
-    out[count++] =
-        (struct variable){"PATH", dl_arena_printf(arena, "%s:%s", folder->path,
-                                                  path != NULL ? path : "/usr/bin:/bin")};
-    count += add_functions(folder, dl_capture_launchers, arena, out + count);
-    return count + add_functions(folder, dl_capture_interpreters, arena, out + count);
+    *out++ = dl_arena_printf(arena, "DLMODEL_CAPTURE=%s", folder->commands);
+    *out++ =
+        dl_arena_printf(arena, "PATH=%s:%s", folder->path, path != NULL ? path : "/usr/bin:/bin");
+    out += add_functions(folder, dl_capture_launchers, arena, out);
+    add_functions(folder, dl_capture_interpreters, arena, out);
 }
 
-static _Noreturn void start(char *const *words, const struct variable *variables, int count) {
-    const int nothing = open("/dev/null", O_RDONLY);
-    setpgid(0, 0);
-    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    for (int i = 0; i < count; i++)
-        if (setenv(variables[i].name, variables[i].value, 1) != 0) _exit(126);
-    execvp(words[0], words);
-    _exit(errno == ENOENT ? 127 : 126);
-}
-
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Until `done` is true, a signal arrives or the time limit is reached. */
-static bool wait_for(bool (*done)(pid_t pid, int *status), pid_t pid, int *status, double until_s) {
-    const struct timespec turn = {.tv_nsec = 5000000};
-    while (!done(pid, status)) {
-        if (caught != 0 || now_s() > until_s) return false;
-        nanosleep(&turn, NULL);
-    }
-    return true;
-}
-
-static bool has_ended(pid_t pid, int *status) {
-    const pid_t got = waitpid(pid, status, WNOHANG);
-    return got == pid || (got < 0 && errno != EINTR);
-}
-
-static bool group_has_ended(pid_t pid, int *status) {
-    (void)status;
-    return kill(-pid, 0) != 0;
-}
-
-/* The script, then what it left in the background. Returns the signal that came; 0: none. */
-static int wait_all(pid_t pid, double limit_s, struct dl_captured *out) {
-    int status = 0;
-    const double until_s = now_s() + limit_s;
-    bool ended = wait_for(has_ended, pid, &status, until_s);
-    const bool all = ended && wait_for(group_has_ended, pid, &status, until_s);
-    out->late = !all && caught == 0;
-    const int signal_number = caught;
-    if (!all) kill(-pid, SIGTERM);
-    if (!ended) {
-        caught = 0;
-        ended = wait_for(has_ended, pid, &status, now_s() + 2);
-    }
-    if (!all) kill(-pid, SIGKILL);
-    if (!ended) waitpid(pid, &status, 0);
-    out->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return signal_number;
-}
-
-static enum dl_code run_script(char *const *words, double limit_s, const struct folder *folder,
-                               struct dl_arena *arena, struct dl_captured *out,
-                               struct dl_err *err) {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction before[3], mine = {.sa_handler = note_signal};
-    struct variable variables[MOST_VARIABLES];
-    const int count = variables_of(folder, arena, variables);
-    caught = 0;
-    for (int i = 0; i < 3; i++) sigaction(signals[i], &mine, &before[i]);
-    const pid_t pid = fork();
-    if (pid == 0) start(words, variables, count);
-    int signal_number = 0;
-    if (pid > 0) {
-        setpgid(pid, pid); /* here too: whichever comes first */
-        signal_number = wait_all(pid, limit_s, out);
-    }
-    for (int i = 0; i < 3; i++) sigaction(signals[i], &before[i], NULL);
-    if (pid < 0) return fail(err, "start", words[0]);
-    if (signal_number != 0) return dl_fail(err, DL_ERR_SYSTEM, "ended by signal %d", signal_number);
+/* The script, then what it left in the background. */
+static enum dl_code run_script(const char *const *words, double limit_s,
+                               const struct folder *folder, struct dl_arena *arena,
+                               struct dl_captured *out, struct dl_err *err) {
+    const char *variables[MOST_VARIABLES] = {NULL};
+    struct dl_child_ending ending;
+    add_variables(folder, arena, variables);
+    const struct dl_child child = {
+        .argv = words, .variables = variables, .limit_s = limit_s, .grace_s = 2, .group = true};
+    dl_signals_begin();
+    const enum dl_code code = dl_child_run(&child, &ending, err);
+    dl_signals_end();
+    DL_TRY(code);
+    if (ending.cut == DL_CHILD_INTERRUPTED)
+        return dl_fail(err, DL_ERR_SYSTEM, "ended by signal %d", dl_signal_caught());
+    out->late = ending.cut == DL_CHILD_LATE;
+    out->status = ending.exit_status >= 0 ? ending.exit_status : 128 + ending.signal;
     return DL_OK;
 }
 
@@ -254,7 +183,7 @@ static enum dl_code read_commands(const struct folder *folder, struct dl_arena *
     return DL_OK;
 }
 
-enum dl_code dl_capture_run(char *const *words, double limit_s, struct dl_arena *arena,
+enum dl_code dl_capture_run(const char *const *words, double limit_s, struct dl_arena *arena,
                             struct dl_captured *out, struct dl_err *err) {
     struct folder folder = {NULL, NULL};
     *out = (struct dl_captured){.count = 0};

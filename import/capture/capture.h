@@ -26,7 +26,7 @@ extern const char *const dl_capture_launchers[], *const dl_capture_interpreters[
 /* Runs the words (NULL-terminated) for at most limit_s. Its output goes to standard error. Signals
  * that end this program end the script, too. DL_ERR_SYSTEM: no temporary folder, no process, or
  * such a signal. */
-enum dl_code dl_capture_run(char *const *words, double limit_s, struct dl_arena *arena,
+enum dl_code dl_capture_run(const char *const *words, double limit_s, struct dl_arena *arena,
                             struct dl_captured *out, struct dl_err *err);
 
 #endif

@@ -11,7 +11,11 @@ void dl_run_begin(struct dl_run *run, int lane_count, struct dl_arena *arena) {
 
 void dl_run_begin_in(struct dl_run *run, struct dl_instant *lanes, int lane_count,
                      struct dl_task *room, int capacity, struct dl_arena *arena) {
-    *run = (struct dl_run){.arena = arena, .lanes = lanes, .tasks = room, .capacity = capacity};
+    *run = (struct dl_run){.arena = arena,
+                           .lanes = lanes,
+                           .tasks = room,
+                           .capacity = capacity,
+                           .sharing = {.first = DL_NONE, .last = DL_NONE}};
     for (int i = 0; i < lane_count; i++) lanes[i] = (struct dl_instant){0, DL_BEGIN};
 }
 
@@ -23,13 +27,69 @@ void dl_run_reserve(struct dl_run *run, int task_count) {
     run->capacity = task_count;
 }
 
+void dl_run_share(struct dl_run *run, int by, int of, double held_frac, int earlier) {
+    run->sharing = (struct dl_sharing){.by = by,
+                                       .of = of,
+                                       .frac = fmin(held_frac, 1),
+                                       .held_ratio = fmax(held_frac, 1),
+                                       .first = earlier,
+                                       .last = earlier};
+}
+
+/* A task that holds a share, in the order of its lane. */
+static void hold_share(struct dl_run *run, int index) {
+    struct dl_sharing *x = &run->sharing;
+    struct dl_task *own = &run->tasks[index];
+    own->held_from_s = own->start_s;
+    if (x->last != DL_NONE) {
+        own->held_from_s = fmax(own->start_s, run->tasks[x->last].held_until_s);
+        run->tasks[x->last].next = index;
+    }
+    own->held_until_s = own->held_from_s + x->held_ratio * (own->end_s - own->start_s);
+    if (x->first == DL_NONE) x->first = index;
+    x->last = index;
+}
+
+/* When a task ends that goes on with what those beside it leave; their first into *beside. */
+static double end_beside(struct dl_run *run, double start_s, double duration_s, int *beside) {
+    struct dl_sharing *x = &run->sharing;
+    const double rate = 1 - x->frac;
+    double at_s = start_s, left_s = duration_s;
+    while (x->first != DL_NONE && run->tasks[x->first].held_until_s <= start_s)
+        x->first = run->tasks[x->first].next;
+    *beside = x->first;
+    for (int i = x->first; i != DL_NONE && left_s > 0; i = run->tasks[i].next) {
+        const struct dl_task *other = &run->tasks[i];
+        const double alone_s = fmax(0, other->held_from_s - at_s);
+        if (left_s <= alone_s) break;
+        left_s -= alone_s;
+        at_s += alone_s;
+        const double done_s = rate * (other->held_until_s - at_s);
+        if (left_s <= done_s) return at_s + left_s / rate;
+        left_s -= done_s;
+        at_s = other->held_until_s;
+    }
+    return at_s + left_s;
+}
+
 struct dl_instant dl_run_add(struct dl_run *run, int lane, struct dl_instant ready,
                              double duration_s, enum dl_task_kind kind, const void *of) {
     if (run->count == run->capacity) dl_run_reserve(run, 2 * run->count + 64);
     const struct dl_instant start = dl_later(run->lanes[lane], ready);
-    const struct dl_instant end = {start.s + duration_s, run->count};
-    run->tasks[run->count++] = (struct dl_task){
-        .start_s = start.s, .end_s = end.s, .after = start.task, .kind = kind, .of = of};
+    const bool shares = run->sharing.frac > 0, slows = shares && lane == run->sharing.of &&
+                                                       kind != DL_TASK_MESSAGE &&
+                                                       kind != DL_TASK_MESSAGES;
+    struct dl_instant end = {start.s + duration_s, run->count};
+    int beside = DL_NONE;
+    if (slows) end.s = end_beside(run, start.s, duration_s, &beside);
+    run->tasks[run->count++] = (struct dl_task){.start_s = start.s,
+                                                .end_s = end.s,
+                                                .after = start.task,
+                                                .kind = kind,
+                                                .of = of,
+                                                .beside = beside,
+                                                .next = DL_NONE};
+    if (shares && lane == run->sharing.by && duration_s > 0) hold_share(run, end.task);
     run->lanes[lane] = end;
     return end;
 }
@@ -57,10 +117,26 @@ static void add_task(const struct dl_run *run, const struct dl_task *t, double s
             add_messages(run, seconds, servers, out);
         break;
     case DL_TASK_COPY: out->s[DL_ON_MEMORY] += seconds; break;
-    case DL_TASK_SLOWDOWN: out->s[DL_ON_ARITHMETIC] += seconds; break;
+    case DL_TASK_MESSAGES:
     case DL_TASK_SHARES: dl_resource_share(t->of, seconds, DL_ON_HOST, out); break;
     default: out->s[DL_ON_HOST] += seconds; break;
     }
+}
+
+/* A task until then; what it takes longer beside others is theirs. */
+static void add_until(const struct dl_run *run, const struct dl_task *t, double until_s,
+                      bool servers, struct dl_resource_use *out) {
+    double others_s = 0;
+    for (int i = t->beside; i != DL_NONE; i = run->tasks[i].next) {
+        const struct dl_task *other = &run->tasks[i];
+        const double both_s =
+            fmin(until_s, other->held_until_s) - fmax(t->start_s, other->held_from_s);
+        if (other->held_from_s >= until_s) break;
+        if (!(both_s > 0)) continue;
+        add_task(run, other, run->sharing.frac * both_s, servers, out);
+        others_s += run->sharing.frac * both_s;
+    }
+    add_task(run, t, until_s - t->start_s - others_s, servers, out);
 }
 
 /* The time between the end of a task and the start of what waited for it, by other means than a
@@ -87,7 +163,7 @@ void dl_run_path(struct dl_run *run, int end, double period_s, bool servers,
     double at_s = run->tasks[end].end_s; /* what is later is accounted for */
     for (;;) {
         struct dl_task *t = &run->tasks[at];
-        if (at_s > t->start_s) add_task(run, t, at_s - t->start_s, servers, &sum);
+        if (at_s > t->start_s) add_until(run, t, at_s, servers, &sum);
         t->critical = true;
         at_s = fmin(at_s, t->start_s);
         at = t->after;

@@ -6,10 +6,15 @@
  * adds tasks in the order in which they are issued and each is placed at once. Behaviours see when
  * gradients are ready and add tasks in turn.
  *
+ * F-SLOWDOWN: while a task of one lane (collectives) runs, it holds a share of what the tasks of
+ * another (computation) run on: multiprocessors, cores. The other one goes on with what is left.
+ * For that, tasks are added in the order of their causes: what runs beside a task comes before it.
+ *
  * Every task remembers which end it waited for, in its iteration or in the one before. The critical
  * path is a walk along these from the last end back, until it comes to a task where it was an
  * iteration (or a few) later: in a steady state it repeats from there. Each of its seconds belongs
  * to a task, so to a resource: the derivative of the iteration by the logarithm of that resource.
+ * What a task takes longer beside others belongs to these.
  * F-CRITICAL-PATH
  */
 #ifndef DL_MODEL_ENGINE_RUN_H
@@ -19,16 +24,17 @@
 #include "model/engine/resource.h"
 
 enum dl_task_kind {
-    DL_TASK_KERNELS,  /* of: struct dl_pass_cost */
-    DL_TASK_MESSAGE,  /* of: struct dl_message; NULL: a message like the others of the run */
-    DL_TASK_COPY,     /* device memory bandwidth */
-    DL_TASK_SLOWDOWN, /* kernels beside a collective */
+    DL_TASK_KERNELS, /* of: struct dl_pass_cost */
+    DL_TASK_MESSAGE, /* of: struct dl_message; NULL: a message like the others of the run */
+    DL_TASK_COPY,    /* device memory bandwidth */
     DL_TASK_HOST,
+    /* of: struct dl_resource_use: messages that a lane waits for, by what they depend on */
+    DL_TASK_MESSAGES,
     DL_TASK_SHARES, /* of: struct dl_resource_use, in any unit: the shares of the task's time */
 };
 
 /* In place of a task: the last of the iteration before, or any other of it. */
-enum { DL_BEGIN = -1 };
+enum { DL_BEGIN = -1, DL_NONE = -1 };
 #define DL_PREVIOUS(task) (-2 - (task)) /* its own inverse */
 
 struct dl_task {
@@ -36,7 +42,10 @@ struct dl_task {
     int after; /* the task whose end set the start; DL_BEGIN, DL_PREVIOUS() */
     enum dl_task_kind kind;
     bool critical; /* on the path of dl_run_path */
+    int beside;    /* the first that holds a share while it runs; DL_NONE */
     const void *of;
+    double held_from_s, held_until_s; /* of a task on the lane that holds shares */
+    int next;                         /* on the lane that holds shares; DL_NONE */
 };
 
 /* When something is there, and the task that makes it so. */
@@ -45,11 +54,19 @@ struct dl_instant {
     int task;
 };
 
+struct dl_sharing {
+    int by, of;        /* lanes: tasks of `by` hold a share of what those of `of` run on */
+    double frac;       /* 0: none */
+    double held_ratio; /* how long a share is held / how long the task takes */
+    int first, last;   /* tasks of `by` from the first one that still may hold */
+};
+
 struct dl_run {
     struct dl_arena *arena;
     struct dl_task *tasks;
     int count, capacity;
     struct dl_instant *lanes; /* from when each is free */
+    struct dl_sharing sharing;
 };
 
 /* Lanes are free from 0 on. */
@@ -60,7 +77,12 @@ void dl_run_begin_in(struct dl_run *run, struct dl_instant *lanes, int lane_coun
 /* Makes room for so many tasks at once. */
 void dl_run_reserve(struct dl_run *run, int task_count);
 
-/* Adds a task to a lane and returns its end. */
+/* From now on tasks of lane `by` hold held_frac (0..; above 1: all, for so much longer than they
+ * take) of what those of lane `of` run on. earlier: a task that still does, held_until_s filled;
+ * DL_NONE. */
+void dl_run_share(struct dl_run *run, int by, int of, double held_frac, int earlier);
+
+/* Adds a task to a lane and returns its end. duration_s: with nothing beside it. */
 struct dl_instant dl_run_add(struct dl_run *run, int lane, struct dl_instant ready,
                              double duration_s, enum dl_task_kind kind, const void *of);
 

@@ -31,18 +31,14 @@ struct state {
     int *backward_task;                  /* per layer */
     struct issued *issued;               /* all passes of an iteration */
     struct queue queue;
+    double prologue_s;
     double stall_s;
-    double backward_stall_s; /* of it, from the first backward pass to the last */
-    double lane_s;           /* sum of the messages of an iteration */
-    double carried_s;        /* lane time of the previous iteration that extends into this one */
-    /* When nothing waits for messages: the next iteration, and the next phase, begin alike. */
-    struct {
-        bool known;
-        double prologue_s, stall_s;
-        struct queue queue;
-        int task_count;
-        struct dl_instant device, host;
-    } computed;
+    double lane_s;    /* sum of the messages of an iteration */
+    double carried_s; /* lane time of the previous iteration that extends into this one */
+    /* The behaviour knows when gradients are ready with nothing beside the kernels: */
+    double *quiet_end_s; /* of backward, per layer */
+    double quiet_backward_end_s;
+    int sent; /* messages on their lane */
 };
 
 static struct dl_instant at_begin(void) { return (struct dl_instant){0, DL_BEGIN}; }
@@ -92,10 +88,57 @@ static void run_blocking(struct state *s, const double *seconds, int layer) {
     const struct dl_resource_use *use = s->request->layer_messages;
     const struct dl_instant ready = issued_by_host(s, 1);
     s->run.lanes[HOST] = dl_run_add(&s->run, DEVICE, ready, seconds[layer],
-                                    use != NULL ? DL_TASK_SHARES : DL_TASK_MESSAGE, use);
+                                    use != NULL ? DL_TASK_MESSAGES : DL_TASK_MESSAGE, use);
 }
 
-static void run_compute(struct state *s) {
+/* The layer whose backward pass a message waits for: that of its last gradient, or the last pass;
+ * DL_NONE: none. */
+static int awaited_layer(const struct state *s, const struct dl_message *m) {
+    const struct dl_timeline_request *r = s->request;
+    if (m->ready_s >= s->quiet_backward_end_s) return 0;
+    if (m->count <= 0 || m->first + m->count > r->sync.gradient_count) return DL_NONE;
+    const int layer = r->gradients[m->first + m->count - 1].layer;
+    return r->sync.framework->sync.overlaps_backward && s->quiet_end_s[layer] <= m->ready_s
+               ? layer
+               : DL_NONE;
+}
+
+/* On the one network lane, as long after what it waits for as the behaviour had it. */
+static void send_message(struct state *s, struct dl_message *message, int awaited) {
+    const struct dl_timeline_request *r = s->request;
+    struct dl_instant ready = {message->ready_s, DL_BEGIN};
+    if (awaited != DL_NONE) {
+        ready.task = s->backward_task[awaited];
+        ready.s += s->run.tasks[ready.task].end_s - s->quiet_end_s[awaited];
+    }
+    const struct dl_instant end =
+        dl_run_add(&s->run, NETWORK, ready, message->duration_s, DL_TASK_MESSAGE, message);
+    message->ready_s = ready.s;
+    message->start_s = s->run.tasks[end.task].start_s;
+    message->end_s = end.s;
+    s->lane_s += message->duration_s;
+    s->out->comm_s += message->duration_s;
+    s->out->comm_latency_s += message->latency_s;
+    if (!message->returns) return;
+    const struct dl_instant usable = {end.s + message->tail_s, end.task};
+    for (int g = message->first; g < message->first + message->count; g++) {
+        const int layer = r->gradients[g].layer;
+        s->parameters_ready[layer] = dl_later(s->parameters_ready[layer], usable);
+        s->first_ready_s[layer] = fmax(s->first_ready_s[layer], usable.s - message->lead_s);
+    }
+}
+
+/* Messages in their order, up to the first that waits for an earlier layer's backward pass. */
+static void send_messages(struct state *s, int layer) {
+    struct dl_gradient_sync *x = &s->out->sync;
+    for (; s->sent < x->message_count; s->sent++) {
+        const int awaited = awaited_layer(s, &x->messages[s->sent]);
+        if (awaited != DL_NONE && awaited < layer) return;
+        send_message(s, &x->messages[s->sent], awaited);
+    }
+}
+
+static void run_forward(struct state *s) {
     const struct dl_timeline_request *r = s->request;
     const struct dl_workload *workload = r->sync.workload;
     const bool per_layer_wait = s->out->sync.per_layer_wait;
@@ -112,9 +155,13 @@ static void run_compute(struct state *s) {
         first_s += free_of(s, DEVICE).s - end.s;
     }
     s->request->sync.lead_s = fmax(0, free_of(s, DEVICE).s - first_s);
+}
+
+/* sends: with the messages that are known. */
+static void run_backward(struct state *s, bool sends) {
+    const struct dl_timeline_request *r = s->request;
     int next = 0; /* gradients are in backward order */
-    const double forward_stall_s = s->stall_s;
-    for (int i = workload->layer_count - 1; i >= 0; i--) {
+    for (int i = r->sync.workload->layer_count - 1; i >= 0; i--) {
         run_blocking(s, r->before_backward_s, i);
         const struct dl_instant end =
             run_pass(s, &r->cost->layers[i].backward, at_begin(), &s->out->backward_start_s[i]);
@@ -125,48 +172,15 @@ static void run_compute(struct state *s) {
             r->gradients[next].issued_s = free_of(s, HOST).s;
             r->gradients[next++].ready_s = end.s;
         }
+        if (sends)
+            send_messages(s, i);
+        else
+            s->quiet_end_s[i] = end.s;
     }
     s->out->backward_end_s = free_of(s, DEVICE).s;
     if (!r->sync.framework->sync.overlaps_backward) {
         for (int g = 0; g < r->sync.gradient_count; g++)
             r->gradients[g].ready_s = s->out->backward_end_s;
-    }
-    s->backward_stall_s = s->stall_s - forward_stall_s;
-}
-
-/* What the message waits for: its last gradient, or the end of backward. */
-static struct dl_instant ready_of(const struct state *s, const struct dl_message *m) {
-    const struct dl_timeline_request *r = s->request;
-    int task = DL_BEGIN;
-    if (m->count > 0 && m->first + m->count <= r->sync.gradient_count &&
-        r->gradients[m->first + m->count - 1].ready_s <= m->ready_s)
-        task = s->backward_task[r->gradients[m->first + m->count - 1].layer];
-    if (m->ready_s >= s->out->backward_end_s && s->queue.count > 0)
-        task = s->issued[s->queue.count - 1].end.task;
-    return (struct dl_instant){m->ready_s, task};
-}
-
-/* Messages through the one network lane, in order. */
-static void run_lane(struct state *s) {
-    struct dl_gradient_sync *x = &s->out->sync;
-    const struct dl_timeline_request *r = s->request;
-    s->lane_s = 0;
-    for (int m = 0; m < x->message_count; m++) {
-        struct dl_message *message = &x->messages[m];
-        const struct dl_instant end = dl_run_add(&s->run, NETWORK, ready_of(s, message),
-                                                 message->duration_s, DL_TASK_MESSAGE, message);
-        message->start_s = s->run.tasks[end.task].start_s;
-        message->end_s = end.s;
-        s->lane_s += message->duration_s;
-        s->out->comm_s += message->duration_s;
-        s->out->comm_latency_s += message->latency_s;
-        if (!message->returns) continue;
-        const struct dl_instant usable = {end.s + message->tail_s, end.task};
-        for (int g = message->first; g < message->first + message->count; g++) {
-            const int layer = r->gradients[g].layer;
-            s->parameters_ready[layer] = dl_later(s->parameters_ready[layer], usable);
-            s->first_ready_s[layer] = fmax(s->first_ready_s[layer], usable.s - message->lead_s);
-        }
     }
 }
 
@@ -179,56 +193,40 @@ static double busy_overlap_s(const struct dl_gradient_sync *x, double carried_s,
     return sum_s;
 }
 
-/* Forward and backward, as before where nothing differs. */
-static bool compute_again(struct state *s) {
-    const struct dl_timeline *out = s->out;
-    const double prologue_s = out->sync.prologue_s; /* known from the iteration before */
-    const bool waits = out->sync.per_layer_wait;
-    if (!waits && s->computed.known && s->computed.prologue_s == prologue_s) {
-        s->run.count = s->computed.task_count;
-        s->run.lanes[DEVICE] = s->computed.device;
-        s->run.lanes[HOST] = s->computed.host;
-        s->stall_s = s->computed.stall_s;
-        s->queue = s->computed.queue;
-        return false;
-    }
+/* Forward and backward; beside messages, which hold held_frac, where they are known. */
+static void compute(struct state *s, double held_frac) {
+    const bool sends = held_frac > 0;
     s->stall_s = 0;
     s->queue = (struct queue){0};
     s->run.count = 1; /* after what the lane carries over */
     s->run.lanes[DEVICE] = s->run.lanes[HOST] = at_begin();
+    dl_run_share(&s->run, NETWORK, DEVICE, held_frac, 0);
     dl_run_add(&s->run, HOST, at_begin(), s->request->iteration_host_s, DL_TASK_HOST, NULL);
-    dl_run_add(&s->run, DEVICE, at_begin(), prologue_s, DL_TASK_MESSAGE, NULL);
-    run_compute(s);
-    s->computed.known = !waits;
-    s->computed.prologue_s = prologue_s;
-    s->computed.stall_s = s->stall_s;
-    s->computed.queue = s->queue;
-    s->computed.task_count = s->run.count;
-    s->computed.device = free_of(s, DEVICE);
-    s->computed.host = free_of(s, HOST);
-    return true;
+    dl_run_add(&s->run, DEVICE, at_begin(), s->prologue_s, DL_TASK_MESSAGE, NULL);
+    run_forward(s);
+    run_backward(s, sends);
+    if (!sends) s->quiet_backward_end_s = s->out->backward_end_s;
 }
 
 static void occupy_device(struct state *s, double seconds, enum dl_task_kind kind) {
     if (seconds > 0) dl_run_add(&s->run, DEVICE, at_begin(), seconds, kind, NULL);
 }
 
-static enum dl_code synchronize(struct state *s, bool changed, struct dl_err *err) {
+/* F-SLOWDOWN: the behaviour sees gradients that nothing delays. What messages delay then delays
+ * later ones as much. */
+static enum dl_code synchronize(struct state *s, struct dl_err *err) {
     struct dl_timeline_request *r = s->request;
     struct dl_timeline *out = s->out;
-    if (changed || out->sync.messages == NULL) {
-        r->sync.backward_end_s = out->backward_end_s;
-        const struct dl_gradient_sync before = out->sync;
-        out->sync = (struct dl_gradient_sync){.reusable_messages = before.messages,
-                                              .reusable_count = before.message_count};
-        DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
-    }
-    run_lane(s);
+    r->sync.backward_end_s = out->backward_end_s;
+    const struct dl_gradient_sync before = out->sync;
+    out->sync = (struct dl_gradient_sync){.reusable_messages = before.messages,
+                                          .reusable_count = before.message_count};
+    DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
+    if (r->slowdown_frac > 0) compute(s, r->slowdown_frac);
+    send_messages(s, 0);
     out->overlap_s = busy_overlap_s(&out->sync, s->carried_s, out->backward_end_s);
-    /* slower kernels first take the time in which the device waits for the host */
-    out->slowdown_s = fmax(0, r->slowdown_frac * out->overlap_s - s->backward_stall_s);
+    out->slowdown_s = out->backward_end_s - s->quiet_backward_end_s;
     out->comm_s += out->sync.device_copy_s + out->sync.host_s + out->sync.prologue_s;
-    occupy_device(s, out->slowdown_s, DL_TASK_SLOWDOWN);
     occupy_device(s, out->sync.device_copy_s, DL_TASK_COPY);
     if (!out->sync.per_layer_wait) dl_run_hold(&s->run, DEVICE, free_of(s, NETWORK));
     occupy_device(s, out->sync.host_s, DL_TASK_HOST);
@@ -241,9 +239,11 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     const struct dl_pass_cost *update = r->accumulates ? &r->cost->accumulation : &r->cost->update;
     out->comm_s = 0;
     out->comm_latency_s = 0;
-    out->slowdown_s = 0;
-    const bool changed = compute_again(s);
-    if (r->behaviour != NULL) DL_TRY(synchronize(s, changed, err));
+    s->lane_s = 0;
+    s->sent = 0;
+    s->prologue_s = out->sync.prologue_s; /* known from the iteration before */
+    compute(s, 0);
+    if (r->behaviour != NULL) DL_TRY(synchronize(s, err));
     if (r->checks_overflow) dl_run_hold(&s->run, HOST, free_of(s, DEVICE));
     double start_s = free_of(s, DEVICE).s;
     if (!out->sync.update_remote) run_pass(s, update, at_begin(), &start_s);
@@ -252,7 +252,7 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     return DL_OK;
 }
 
-static int previous(int task) { return task > 0 ? DL_PREVIOUS(task) : task; }
+static int previous(int task) { return task > 0 ? DL_PREVIOUS(task) : DL_BEGIN; }
 
 /* Task 0 stands for the last message of the iteration before, where that still is under way. */
 static void carry(struct state *s, double period_s) {
@@ -261,7 +261,10 @@ static void carry(struct state *s, double period_s) {
     s->run.tasks[0] = (struct dl_task){.start_s = s->carried_s,
                                        .end_s = s->carried_s,
                                        .after = previous(lane.task),
-                                       .kind = DL_TASK_MESSAGE};
+                                       .kind = DL_TASK_MESSAGE,
+                                       .beside = DL_NONE,
+                                       .held_until_s = s->carried_s,
+                                       .next = DL_NONE};
     s->run.lanes[NETWORK] = (struct dl_instant){s->carried_s, 0};
     for (int i = 0; i < s->request->sync.workload->layer_count; i++) {
         struct dl_instant *ready = &s->parameters_ready[i];
@@ -287,6 +290,7 @@ static void start(struct dl_timeline_request *request, struct dl_timeline *out, 
     s->parameters_ready = dl_arena_alloc(arena, layers, sizeof *s->parameters_ready);
     s->first_ready_s = dl_arena_alloc(arena, layers, sizeof *s->first_ready_s);
     s->backward_task = dl_arena_alloc(arena, layers, sizeof *s->backward_task);
+    s->quiet_end_s = dl_arena_alloc(arena, layers, sizeof *s->quiet_end_s);
     s->issued = dl_arena_alloc(arena, 2 * layers + 1, sizeof *s->issued);
     dl_run_begin(&s->run, LANES, arena);
     dl_run_reserve(&s->run, 6 * (int)layers + 2 * request->sync.gradient_count + 8);
@@ -322,8 +326,11 @@ static enum dl_code run_steady(struct state *s, struct dl_err *err) {
     const int layers = s->request->sync.workload->layer_count;
     double periods_s[MAX_ITERATIONS], carried_s[MAX_ITERATIONS], mean_s = 0;
     memset(&out->sync, 0, sizeof out->sync);
-    for (int i = 0; i < layers; i++) s->parameters_ready[i].s = s->first_ready_s[i] = -INFINITY;
-    s->run.lanes[NETWORK].s = -INFINITY;
+    for (int i = 0; i < layers; i++) {
+        s->parameters_ready[i] = (struct dl_instant){-INFINITY, DL_BEGIN};
+        s->first_ready_s[i] = -INFINITY;
+    }
+    s->run.lanes[NETWORK] = (struct dl_instant){-INFINITY, DL_BEGIN};
     for (int i = 0; i < MAX_ITERATIONS; i++) {
         carry(s, i == 0 ? 0 : out->period_s);
         DL_TRY(run_iteration(s, err));
@@ -332,8 +339,9 @@ static enum dl_code run_steady(struct state *s, struct dl_err *err) {
             return dl_fail(err, DL_ERR_INPUT,
                            "framework %s: the time of an iteration is not a number",
                            s->request->sync.framework->name);
-        /* Without carry-over the second iteration equals the first except for the prologue. With
-         * it, messages may fall behind for some iterations before one waits for them. */
+        /* Without carry-over the next iteration differs by the prologue alone. */
+        if (!out->sync.per_layer_wait && out->sync.prologue_s == s->prologue_s) return DL_OK;
+        /* With it, messages may fall behind for some iterations before one waits for them. */
         periods_s[i] = out->period_s;
         carried_s[i] = fmax(0, behind_s(s, layers));
         if (i > 0 && cycle_of(periods_s + i - 1, carried_s + i - 1, 2) == 1) return DL_OK;

@@ -22,7 +22,7 @@ struct dl_timeline_request {
     double gradient_host_s;        /* host time to issue the exchange of one gradient tensor */
     bool checks_overflow; /* the host issues the update once it has read the gradients' state */
     bool accumulates; /* a micro-batch before the last: its gradients are summed, nothing updates */
-    double slowdown_frac; /* backward compute slows by this while the network lane is busy */
+    double slowdown_frac; /* F-SLOWDOWN: of what kernels run on, messages hold this */
     /* Communication inside the layers that device and host wait for
      * (model/engine/split_replica.h), seconds per layer: after its forward pass, before its
      * backward pass. NULL: none. */

@@ -62,6 +62,11 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_ssd,
     &dl_layer_delta_rule,
     &dl_layer_lightning,
+    &dl_layer_plain_norm,
+    &dl_layer_groupnorm,
+    &dl_layer_given,
+    &dl_layer_join,
+    &dl_layer_place,
     NULL,
 };
 

@@ -361,6 +361,8 @@ static void sum_layers(const struct dl_build *b, struct dl_workload *out) {
         out->activation_elements_per_sample += layer->saved.elements;
         out->active_parameters += dl_layer_active_parameters(layer);
         out->model_macs_per_sample += dl_layer_model_macs(layer);
+        if (layer->kind == &dl_layer_given) /* fp32, copied with the input */
+            out->input_bytes_per_sample += 4.0 * dl_shape_elements(&layer->out);
     }
 }
 

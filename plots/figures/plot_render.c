@@ -1,26 +1,20 @@
 /* plot_render.c - runs gnuplot on a figure, without a shell and without named temporary files.
  *
  * gnuplot reads the numbers from its standard input as a data block, gets texts as quoted
- * variables (-e), and writes the picture to its standard output; these are unnamed files, so
+ * variables (-e), and writes the picture to its standard output. Its input is an unnamed file, so
  * that nothing is left behind when the program is killed. */
 #include "plots/figures/plot.h"
 #include "model/core/json_node.h"
+#include "process/child.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 const char *const dl_plot_formats[] = {"png", "svg", "pdf", "eps", "terminal", NULL};
 
@@ -110,18 +104,6 @@ static FILE *nameless_file(void) {
         return file;
     }
     return NULL;
-}
-
-static enum dl_code read_back(FILE *file, struct dl_arena *arena, char **bytes, size_t *length,
-                              struct dl_err *err) {
-    struct stat status;
-    if (fstat(fileno(file), &status) != 0 || status.st_size < 0)
-        return dl_fail(err, DL_ERR_SYSTEM, "cannot read what gnuplot wrote");
-    const size_t size = (size_t)status.st_size;
-    *bytes = dl_arena_alloc(arena, size + 1, 1);
-    rewind(file);
-    *length = fread(*bytes, 1, size, file);
-    return *length == size ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "cannot read what gnuplot wrote");
 }
 
 /* gnuplot runs what it reads, so a data folder provides no scripts. */
@@ -245,19 +227,6 @@ static void describe(struct arguments *a, const struct dl_context *context,
 /* A figure takes well below a second; without an end the command would wait forever. */
 enum { GNUPLOT_LIMIT_S = 60 };
 
-/* Waits for a child; false when the time is over, and the child is ended. */
-static bool wait_for(pid_t child, int *status_out) {
-    const struct timespec step = {.tv_nsec = 2000000};
-    for (int i = 0; i < GNUPLOT_LIMIT_S * 500; i++) {
-        const pid_t ended = waitpid(child, status_out, WNOHANG);
-        if (ended == child || (ended < 0 && errno != EINTR)) return true;
-        nanosleep(&step, NULL);
-    }
-    kill(child, SIGKILL);
-    while (waitpid(child, status_out, 0) < 0 && errno == EINTR) continue;
-    return false;
-}
-
 /* Whether these are the first bytes of such a file: what else gnuplot may have printed is no
  * figure. */
 static bool is_figure(enum dl_plot_format format, const char *bytes, size_t length) {
@@ -270,34 +239,23 @@ static bool is_figure(enum dl_plot_format format, const char *bytes, size_t leng
     return length > start && memcmp(bytes, starts[format], start) == 0;
 }
 
-/* gnuplot with the three files as its standard streams; its exit status in *status_out. */
-static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, FILE *messages,
-                                int *status_out, struct dl_err *err) {
-    char *words[64];
-    /* posix_spawn does not change them */
-    for (int i = 0; i <= a->count; i++) words[i] = (char *)(uintptr_t)a->words[i];
-    posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, fileno(out), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, fileno(messages), STDERR_FILENO);
-    pid_t child;
-    const int reason = posix_spawnp(&child, "gnuplot", &actions, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    int status = 0;
-    if (reason == 0 && !wait_for(child, &status))
+static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, struct dl_child_text *out,
+                                struct dl_child_ending *ending, struct dl_err *err) {
+    const struct dl_child child = {.argv = a->words,
+                                   .input_fd = fileno(in),
+                                   .output = dl_child_collect,
+                                   .context = out,
+                                   .limit_s = GNUPLOT_LIMIT_S};
+    DL_TRY(dl_child_run(&child, ending, err));
+    if (ending->cut != DL_CHILD_WHOLE)
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot was ended: it did not finish in %d s",
                        GNUPLOT_LIMIT_S);
-    if (reason == ENOENT || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
+    if (ending->exit_status == 127)
         return dl_fail(
             err, DL_ERR_SYSTEM,
             "gnuplot is needed to draw and was not found: 'make deps' or 'apt-get install "
             "gnuplot-nox' installs it; plot --csv prints the numbers without it, report "
             "--no-figures does without");
-    }
-    if (reason != 0) return dl_fail(err, DL_ERR_SYSTEM, "cannot run gnuplot: %s", strerror(reason));
-    *status_out = status;
     return DL_OK;
 }
 
@@ -350,25 +308,21 @@ static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_fig
     add(&a, "/dev/stdin");
     add(&a, style);
     add(&a, path);
-    FILE *files[3] = {nameless_file(), nameless_file(), nameless_file()};
+    struct dl_child_text text = {.arena = context->arena};
+    struct dl_child_ending ending;
+    FILE *in = nameless_file();
     enum dl_code code = DL_OK;
-    int status = 0;
-    char *messages = NULL;
-    size_t length = 0;
-    if (files[0] == NULL || files[1] == NULL || files[2] == NULL ||
-        !write_data(files[0], context->arena, &figure->table)) {
+    if (in == NULL || !write_data(in, context->arena, &figure->table))
         code = dl_fail(err, DL_ERR_SYSTEM, "cannot write a temporary file in $TMPDIR or /tmp: %s",
                        strerror(errno));
-    }
-    if (code == DL_OK) rewind(files[0]);
-    if (code == DL_OK) code = run_gnuplot(&a, files[0], files[1], files[2], &status, err);
-    if (code == DL_OK) code = read_back(files[2], context->arena, &messages, &length, err);
-    if (code == DL_OK) code = read_back(files[1], context->arena, &out->bytes, &out->length, err);
-    for (int i = 0; i < 3; i++) {
-        if (files[i] != NULL) fclose(files[i]);
-    }
+    if (code == DL_OK) rewind(in);
+    if (code == DL_OK) code = run_gnuplot(&a, in, &text, &ending, err);
+    if (in != NULL) fclose(in);
     DL_TRY(code);
-    if (status != 0 || out->length == 0)
+    out->bytes = text.bytes;
+    out->length = text.length;
+    char *messages = ending.last_words;
+    if (ending.exit_status != 0 || out->length == 0)
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot failed: %s", complaint(messages));
     if (!is_figure(format, out->bytes, out->length))
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot printed something that is no %s file",

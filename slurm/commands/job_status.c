@@ -107,7 +107,7 @@ static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
         const int to =
             from + MAX_JOBS_PER_CALL < runs->count ? from + MAX_JOBS_PER_CALL : runs->count;
         const char *list = job_list(runs, from, to, arena);
-        struct dl_client_result result;
+        char *answer;
         if (list != NULL && *list == 0) continue;
         const char *jobs = list == NULL ? NULL : dl_arena_printf(arena, "--jobs=%s", list);
         const char *const argv[] = {
@@ -118,13 +118,9 @@ static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
             "--format=JobIDRaw,State,ElapsedRaw,NodeList,ExitCode,ConsumedEnergyRaw",
             jobs,
             NULL};
-        DL_TRY(dl_client_run(argv, 120, arena, &result, err));
-        if (result.exit_status != 0) {
-            return dl_fail(err, DL_ERR_BACKEND, "sacct failed: %s",
-                           *result.words != 0 ? result.words : "no message");
-        }
+        DL_TRY(dl_client_run(argv, arena, &answer, err));
         const int before = out->count;
-        dl_slurm_take_lines(out, capacity, result.out, true);
+        dl_slurm_take_lines(out, capacity, answer, true);
         if (out->count > before) qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
     }
     return DL_OK;
@@ -136,15 +132,11 @@ static enum dl_code query_squeue(int capacity, struct dl_arena *arena, struct dl
                                  struct dl_err *err) {
     const char *const argv[] = {"squeue", "--me", "--noheader", "--states=all", "--format=%A|%T|%Z",
                                 NULL};
-    struct dl_client_result result;
+    char *answer;
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
-    DL_TRY(dl_client_run(argv, 120, arena, &result, err));
-    if (result.exit_status != 0) {
-        return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s",
-                       *result.words != 0 ? result.words : "no message");
-    }
-    dl_slurm_take_lines(out, capacity, result.out, false);
+    DL_TRY(dl_client_run(argv, arena, &answer, err));
+    dl_slurm_take_lines(out, capacity, answer, false);
     qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
     return DL_OK;
 }
@@ -339,10 +331,8 @@ enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options
                        options->positional_count - 1 - named, dl_slurm_folder(options, NULL));
     }
     if (count == 1) return dl_fail(err, DL_ERR_USAGE, "none of these runs was submitted");
-    struct dl_client_result result;
-    DL_TRY(dl_client_run(argv, 120, context->arena, &result, err));
-    if (result.exit_status != 0)
-        return dl_fail(err, DL_ERR_BACKEND, "scancel failed: %s", result.words);
+    char *answer;
+    DL_TRY(dl_client_run(argv, context->arena, &answer, err));
     context->note(context, "cancelled the jobs of %d runs; their measurements are kept", count - 1);
     return DL_OK;
 }

@@ -103,23 +103,18 @@ static enum dl_code write_folder(struct dl_slurm_plan *plan, int i, struct dl_ar
 /* sbatch prints "123" or "123;cluster". */
 static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena,
                                struct dl_err *err) {
-    struct dl_client_result result;
+    char *answer;
     const char *const argv[] = {"sbatch", "--parsable",
                                 dl_arena_printf(arena, "--chdir=%s", run->folder),
                                 dl_arena_printf(arena, "%s/job.sh", run->folder), NULL};
-    DL_TRY(dl_client_run(argv, 120, arena, &result, err));
-    const size_t digits = strspn(result.out, "0123456789");
-    if (result.exit_status != 0 || digits == 0) {
-        return dl_fail(err, DL_ERR_BACKEND, "sbatch refused %.200s: %s", run->id,
-                       *result.words != 0 ? result.words
-                                          : dl_arena_printf(arena, "exit status %d and no job id",
-                                                            result.exit_status));
-    }
+    DL_TRY(dl_client_run(argv, arena, &answer, err));
+    const size_t digits = strspn(answer, "0123456789");
+    if (digits == 0) return dl_fail(err, DL_ERR_BACKEND, "sbatch printed no job id");
     char stamp[32];
     const time_t now = time(NULL);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    run->job_id = dl_arena_strndup(arena, result.out, digits);
+    run->job_id = dl_arena_strndup(arena, answer, digits);
     run->submitted_at = dl_arena_strdup(arena, stamp);
     return dl_run_write(run, arena, err);
 }

@@ -42,16 +42,14 @@ static enum dl_code make_folder(const char *base, const char *name, struct dl_ar
 
 static enum dl_code call_sbatch(const char *folder, struct dl_arena *arena, const char **job_id,
                                 struct dl_err *err) {
-    struct dl_client_result result;
+    char *answer;
     const char *const argv[] = {"sbatch", "--parsable",
                                 dl_arena_printf(arena, "--chdir=%s", folder),
                                 dl_arena_printf(arena, "%s/job.sh", folder), NULL};
-    DL_TRY(dl_client_run(argv, 120, arena, &result, err));
-    const size_t digits = strspn(result.out, "0123456789");
-    *job_id = dl_arena_strndup(arena, result.out, digits);
-    if (result.exit_status == 0 && digits > 0) return DL_OK;
-    return dl_fail(err, DL_ERR_BACKEND, "sbatch refused the sweep: %s",
-                   *result.words != 0 ? result.words : "no job id");
+    DL_TRY(dl_client_run(argv, arena, &answer, err));
+    const size_t digits = strspn(answer, "0123456789");
+    *job_id = dl_arena_strndup(arena, answer, digits);
+    return digits > 0 ? DL_OK : dl_fail(err, DL_ERR_BACKEND, "sbatch printed no job id");
 }
 
 enum dl_code dl_slurm_submit_sweep(struct dl_context *context, const struct dl_options *options,

@@ -108,7 +108,7 @@ start() {
     munged --force --key-file="$d/munge.key" --socket="$d/munge.sock" --pid-file="$d/munged.pid" --log-file="$d/munged.log" --seed-file="$d/munge.seed" ||
         die "munged did not start"
     mysql_install_db --no-defaults --datadir="$d/mysql" --user=root --auth-root-authentication-method=normal > "$d/mysql_install.log" 2>&1 ||
-        die "MariaDB could not make its tables"
+        die "MariaDB could not make its tables: $(grep -i error "$d/mysql_install.log" | tail -n 2 | tr '\n' ';')$(df -h "$d" | tail -n 1)"
     mariadbd --no-defaults --datadir="$d/mysql" --user=root --bind-address=127.0.0.1 --port="$sql" --socket="$d/mysql.sock" --pid-file="$d/mariadbd.pid" \
         --innodb-buffer-pool-size=64M --innodb-lock-wait-timeout=900 > "$d/mariadbd.log" 2>&1 < /dev/null &
     wait_for 60 mariadb --no-defaults -S "$d/mysql.sock" -e 'select 1' || die "MariaDB did not start"

@@ -362,6 +362,62 @@ static void views_and_copies(void **state) {
     expect_error(TOKENS(8) "{'kind':'view','out':1,'size':[1,1,1,1]}]}", "size", "at most 3");
 }
 
+/* 6 channels of 4 x 5 positions: group norm moves 2R + 1W forward and 4R + 1W backward of 120
+ * elements, keeps 2 x 4 bytes for each of 3 groups; a vector added to it costs its 6 elements
+ * forward and 1R of 120 backward; a given tensor costs its 4 bytes an element of input. */
+static void group_norm_and_conditions(void **state) {
+    struct net net;
+    build(&net, "{'format':'dlmodel-workload','version':1,'name':'t','summary':'s','source':'x',"
+                "'input':{'channels':6,'size':[4,5]},'layers':["
+                "{'name':'x','kind':'conv','out':6,'kernel':1},"
+                "{'name':'norm','kind':'groupnorm','groups':3},"
+                "{'name':'time','kind':'given','from':'input','out':7},"
+                "{'name':'shift','kind':'dense','out':6},"
+                "{'kind':'add','from':['norm','shift']}]}");
+    const struct dl_layer *l = net.w.layers;
+    expect_stream(&l[1], DL_FORWARD, 240, 120, 0);
+    expect_stream(&l[1], DL_BACKWARD_DATA, 480, 120, 0);
+    assert_int_equal(kernel_count(&l[1], DL_BACKWARD_WEIGHTS), 0);
+    check_close(kernel_of(&l[1], DL_FORWARD).launches, 3, 0);
+    check_close(l[1].parameter_elements, 12, 0);
+    check_close(l[1].saved.bytes, 24, 0);
+    assert_int_equal(kernel_count(&l[2], DL_FORWARD), 0);
+    assert_int_equal(kernel_count(&l[3], DL_BACKWARD_DATA), 0); /* nothing asks for it */
+    expect_stream(&l[4], DL_FORWARD, 126, 120, 0);
+    expect_stream(&l[4], DL_BACKWARD_DATA, 120, 6, 0);
+    check_close(net.w.input_bytes_per_sample, 4 * (120 + 7), 0);
+    dl_arena_free(&net.arena);
+    expect_error("{'format':'dlmodel-workload','version':1,'name':'t','summary':'s','source':'x',"
+                 "'input':{'channels':6,'size':[4,5]},'layers':[{'kind':'groupnorm','groups':4}]}",
+                 "layers[0].groups", "6 channels do not divide into 4 groups");
+}
+
+/* 3 tokens of text and 8 of an image, 4 channels: joined 11 tokens, copied 1R + 1W; placed among
+ * the 8, 12 + 32 elements each way. A norm without weights has no pass for them. */
+static void tokens_of_two_kinds(void **state) {
+    struct net net;
+    build(&net, TOKENS(8) "{'name':'x','kind':'embedding','rows':9,'out':4},"
+                          "{'name':'norm','kind':'plain_norm'},"
+                          "{'name':'ids','kind':'given','from':'input','out':1,'size':3},"
+                          "{'name':'y','kind':'embedding','rows':5,'out':4},"
+                          "{'name':'joined','kind':'join','from':['y','norm']},"
+                          "{'name':'placed','kind':'place','from':['norm','y']}]}");
+    const struct dl_layer *l = net.w.layers;
+    expect_stream(&l[1], DL_FORWARD, 32, 32, 64);
+    assert_int_equal(kernel_count(&l[1], DL_BACKWARD_WEIGHTS), 0);
+    check_close(l[1].parameter_elements, 0, 0);
+    check_close(l[4].out.size[2], 11, 0);
+    expect_stream(&l[4], DL_FORWARD, 44, 44, 0);
+    expect_stream(&l[4], DL_BACKWARD_DATA, 44, 44, 0);
+    check_close(l[5].out.size[2], 8, 0);
+    expect_stream(&l[5], DL_FORWARD, 44, 44, 0);
+    dl_arena_free(&net.arena);
+    expect_error(TOKENS(8) "{'name':'x','kind':'embedding','rows':9,'out':4},"
+                           "{'name':'ids','kind':'given','from':'input','out':4,'size':9},"
+                           "{'kind':'place','from':['x','ids']}]}",
+                 "layers[2]", "cannot place the tokens 4x9 in the sequence 4x8");
+}
+
 /* A layer that is used twice has its parameters once; gate and value may be two tensors. */
 static void used_twice(void **state) {
     struct net net;
@@ -394,6 +450,8 @@ int main(void) {
         cmocka_unit_test(recorded_work),
         cmocka_unit_test(views_and_copies),
         cmocka_unit_test(used_twice),
+        cmocka_unit_test(group_norm_and_conditions),
+        cmocka_unit_test(tokens_of_two_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

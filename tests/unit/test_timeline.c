@@ -223,9 +223,10 @@ static void a_full_queue_holds_the_host(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* F-SLOWDOWN: messages of 3 s run 7..10 and 10..13; 2 s of them during backward (7..9), whose work
- * takes 10 % longer then: 0.2 s more on the device, hidden behind the messages, so that the update
- * still begins at 13. */
+/* F-SLOWDOWN: a message of 3 s runs 7..10 beside 2 s of backward, which it leaves 90 %: 2/0.9 s, so
+ * that the second message still runs 10..13. Messages of 1 s: 0.9 of the 2 s are done at 8, the
+ * rest at 9.1, then the second message comes: 11.1 s with the update. Beside a message of 1 s that
+ * holds all for 1.5 s, 2 s take 3.5. */
 static void compute_is_slower_during_messages(void **state) {
     struct bench b;
     struct dl_timeline t;
@@ -233,11 +234,15 @@ static void compute_is_slower_during_messages(void **state) {
     message_s = 3;
     b.request.slowdown_frac = 0.1;
     run(&b, &t);
-    check_close(t.slowdown_s, 0.2, 1e-12);
+    check_close(t.slowdown_s, 2 / 0.9 - 2, 1e-12);
     check_close(t.period_s, 14, 1e-12);
-    message_s = 1; /* 7..8 during backward, 9..10 after it: 0.1 s more */
+    message_s = 1;
     run(&b, &t);
     check_close(t.slowdown_s, 0.1, 1e-12);
+    check_close(t.period_s, 11.1, 1e-12);
+    b.request.slowdown_frac = 1.5;
+    run(&b, &t);
+    check_close(t.slowdown_s, 1.5, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 

@@ -63,6 +63,38 @@ static void layers_are_gathered_ahead(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-SLOWDOWN: two layers of 4 s forward, the second's gather of 2 s (the first one's shows) holds a
+ * quarter: 1.5 s are done beside it, 2.5 s after it, 0.5 s more. With gathers of 6 s the first
+ * layer takes 4/0.75 s and waits 2/3 s. Backward, 8 s each, the first layer's gather of 2 or 6 s
+ * runs beside the second layer. */
+static void kernels_beside_gathers(void **state) {
+    struct gpt g;
+    make_of(&g, "2");
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {.split = gpt_split(1, 1, 1, 1, 4),
+                                            .shard = 3,
+                                            .replicas = 4,
+                                            .shard_ranks = 4,
+                                            .stage_layers = 2,
+                                            .buckets = 1,
+                                            .slowdown_frac = 0.25,
+                                            .unit_gather = {.time_s = 2}};
+    const struct dl_collective_time none = {0};
+    const struct dl_transformer_choice choice = {.micro_batches = 1, .virtual_stages = 1};
+    struct dl_transformer_result r;
+    set_pass(&cell.forward[DL_TRANSFORMER_BODY], 4);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 8);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 2, 1e-12);
+    check_close(r.slowdown_s, 0.5 + 0.5, 1e-12);
+    layout.unit_gather.time_s = 6;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 6 + 2.0 / 3, 1e-12);
+    check_close(r.slowdown_s, 4.0 / 3 + 1.5, 1e-12);
+    check_close(r.evidence.backward_s, 16 + r.slowdown_s, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-TRANSFORMER-SHARD, stage 3: 3 layers of 2 s forward and 4 s backward, 1 s before them each way,
  * a head of 2 and 3 s; gathers of 3 s, reductions of 2 s, root 1 and 0.5 s. Forward: root 0 to 1,
  * gathers 1 to 4 (behind the 1 s before the layers), 4 to 7, 7 to 10, layers from 4, 7 and 10:
@@ -687,6 +719,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_gathered_ahead),
         cmocka_unit_test(prefetch_hides_part),
+        cmocka_unit_test(kernels_beside_gathers),
         cmocka_unit_test(two_buckets),
         cmocka_unit_test(sharded_pipeline),
         cmocka_unit_test(distributed_optimizer),

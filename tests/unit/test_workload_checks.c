@@ -54,6 +54,17 @@ static const struct {
     {"transformer_base", "transformer_big", "hidden=512,ffn=2048,heads=8", NULL},
     {"gnmt_v2_4layer", "gnmt", NULL, NULL},
     {"dlrm_mlperf_criteo_tb", "dlrm", NULL, NULL},
+    {"sd15_unet", "sd15_unet", NULL, NULL},
+    {"sd21_unet", "sd21_unet", NULL, NULL},
+    {"sd21_unet_768", "sd21_unet", "input=96x96", NULL},
+    {"sdxl_unet", "sdxl_unet", NULL, NULL},
+    {"dit_xl_2", "dit_xl_2", NULL, NULL},
+    {"pixart_alpha", "pixart_alpha", NULL, NULL},
+    {"clip_vit_l_14", "clip_vit_l_14", NULL, NULL},
+    {"t5_large", "t5_large", NULL, NULL},
+    {"t5_3b", "t5_3b", NULL, NULL},
+    {"t5_11b", "t5_3b", "heads=128,ffn=65536", NULL},
+    {"whisper_large_v3", "whisper_large_v3", NULL, NULL},
 };
 
 enum { SETS = 8 };
@@ -117,7 +128,7 @@ static void every_row_of_model_checks(void **state) {
         }
         checked++;
     }
-    assert_int_equal(checked, 40);
+    assert_int_equal(checked, 51);
     dl_arena_free(&arena);
 }
 
@@ -307,15 +318,32 @@ static void gpt_says_its_sizes(void **state) {
 /* Forward flop of the kernels are twice the multiply-adds, and each backward pass repeats them but
  * for first layers. */
 static void kernels_do_the_work_of_the_counts(void **state) {
-    static const char *const names[] = {
-        "alexnet", "resnet50",      "inception_v3", "mobilenet_v2", "efficientnet_b0",
-        "unet",    "cosmoflow_256", "bert_base",    "gpt2",         "transformer_big",
-        "gnmt",    "dlrm",          "vit_b_16"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    static const struct {
+        const char *name, *set;
+    } nets[] = {
+        {"alexnet", NULL},
+        {"resnet50", NULL},
+        {"inception_v3", NULL},
+        {"mobilenet_v2", NULL},
+        {"efficientnet_b0", NULL},
+        {"unet", NULL},
+        {"cosmoflow_256", NULL},
+        {"bert_base", NULL},
+        {"gpt2", NULL},
+        {"transformer_big", NULL},
+        {"gnmt", NULL},
+        {"dlrm", NULL},
+        {"vit_b_16", NULL},
+        /* a fused kernel computes the scores again */
+        {"sd15_unet", "flash=0"},
+        {"pixart_alpha", "flash=0"},
+        {"whisper_large_v3", "flash=0"},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
         struct dl_arena arena = {0};
         struct dl_workload w;
         double flop[3] = {0.0, 0.0, 0.0}, free_flop = 0.0, batch = 4.0;
-        load_set(names[i], NULL, &arena, &w);
+        load_set(nets[i].name, nets[i].set, &arena, &w);
         for (int l = 0; l < w.layer_count; l++) {
             const struct dl_layer *layer = &w.layers[l];
             if (layer->first) free_flop += 2.0 * batch * layer->forward_macs;

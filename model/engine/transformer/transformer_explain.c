@@ -79,7 +79,7 @@ static void put_copies(struct sink *s, bool forward) {
     put(s, "sums of gradients", group, "F-TRANSFORMER-ACCUMULATE", each, device,
         m > 1 ? times * mapping->accumulate_s : 0, NAN, "compute");
     put(s, "slowdown while communicating", group, "F-SLOWDOWN",
-        dl_arena_printf(t->arena, "slowdown=%.3g x overlap=%.4g ms", mapping->slowdown_frac,
+        dl_arena_printf(t->arena, "share held=%.3g for %.4g ms", mapping->slowdown_frac,
                         1e3 * (t->result.data_s - t->result.data_exposed_s)),
         "framework or device file", t->result.slowdown_s, NAN, NULL);
 }

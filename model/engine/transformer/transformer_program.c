@@ -35,21 +35,8 @@ struct program {
     struct dl_task room[ROOM];
     struct dl_message messages[MESSAGES];
     struct dl_exposure exposed;
+    double alone_s; /* of computation with nothing beside it */
 };
-
-double dl_transformer_pass_s(const struct dl_transformer_stage *stage, enum dl_direction way) {
-    double sum_s = 0;
-    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
-        sum_s += stage->part_count[p] * stage->seconds[p][way];
-    return sum_s;
-}
-
-double dl_transformer_weights_s(const struct dl_transformer_stage *stage) {
-    double sum_s = 0;
-    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
-        sum_s += stage->part_count[p] * stage->weights_s[p];
-    return sum_s;
-}
 
 static struct dl_message message_of(const struct dl_collective_time *t, enum dl_collective_op op,
                                     double bytes) {
@@ -76,6 +63,7 @@ static void begin(struct program *p, const struct dl_transformer_program *in, do
     p->parts = parts;
     p->scratch = (struct dl_arena){0};
     p->exposed = (struct dl_exposure){0};
+    p->alone_s = 0;
     p->messages[ROOT_GATHER] =
         message_of(&mapping->gather, DL_COLL_ALL_GATHER, mapping->gather_bytes);
     p->messages[ROOT_REDUCE] = message_of(
@@ -88,6 +76,7 @@ static void begin(struct program *p, const struct dl_transformer_program *in, do
     p->messages[UNIT_ACROSS] = message_of(
         across, DL_COLL_ALL_REDUCE, mapping->unit_gradient_bytes / fmax(1, mapping->shard_ranks));
     dl_run_begin_in(&p->run, p->lanes, LANES, p->room, ROOM, &p->scratch);
+    dl_run_share(&p->run, DATA, COMPUTE, mapping->slowdown_frac, DL_NONE);
 }
 
 static void finish(struct program *p) { dl_arena_free(&p->scratch); }
@@ -112,8 +101,15 @@ static void wait_for(struct program *p, struct dl_instant until) {
     dl_run_hold(&p->run, COMPUTE, until);
 }
 
+/* F-SLOWDOWN: how much longer computation has taken beside collectives, but for rounding. */
+static double slowdown_s(const struct program *p) {
+    const double more_s = now(p).s - p->exposed.s - p->alone_s;
+    return more_s > 1e-12 * now(p).s ? more_s : 0;
+}
+
 static struct dl_instant compute_as(struct program *p, double seconds,
                                     const struct dl_resource_use *use) {
+    p->alone_s += seconds;
     return dl_run_add(&p->run, COMPUTE, now(p), seconds, DL_TASK_SHARES, use);
 }
 
@@ -121,10 +117,6 @@ static struct dl_instant compute(struct program *p, int part, enum dl_direction 
     const struct dl_transformer_program *in = p->in;
     return compute_as(p, times * in->stage->seconds[part][way],
                       in->uses != NULL ? &in->uses->of[part][way] : NULL);
-}
-
-static struct dl_instant start_of(const struct program *p, struct dl_instant end) {
-    return (struct dl_instant){p->run.tasks[end.task].start_s, end.task};
 }
 
 /* `times` messages as one task. */
@@ -215,14 +207,15 @@ static void backward_with_buckets(struct program *p) {
     int sent = 0;
     for (int i = unit_count(p) - 1; i >= 0; i--) {
         const struct unit u = unit_at(p, DL_BACKWARDS, i);
-        const struct dl_instant end = compute_as(p, u.seconds, u.use);
+        double done = 0; /* of the unit */
         while (u.elements > 0 && sent + 1 < (int)buckets &&
                at + u.elements >= (sent + 1) * all / buckets) {
             const double share = ((sent + 1) * all / buckets - at) / u.elements;
-            send(p, ROOT_REDUCE, (struct dl_instant){end.s - (1 - share) * u.seconds, end.task},
-                 1 / buckets);
+            send(p, ROOT_REDUCE, compute_as(p, (share - done) * u.seconds, u.use), 1 / buckets);
+            done = share;
             sent++;
         }
+        if (done < 1) compute_as(p, (1 - done) * u.seconds, u.use);
         at += u.elements;
     }
     send(p, ROOT_REDUCE, now(p), 1 - sent / buckets);
@@ -246,6 +239,7 @@ static void reduce_behind(struct program *p) {
 
 static void gather_layers(struct program *p) {
     const struct dl_transformer_stage *stage = p->in->stage;
+    const double layers = stage->part_count[DL_TRANSFORMER_BODY];
     const struct dl_instant begin = now(p), root = send(p, ROOT_GATHER, begin, 1);
     if (p->fluid) {
         send(p, UNIT_GATHER, begin, stage->part_count[DL_TRANSFORMER_BODY]);
@@ -254,12 +248,12 @@ static void gather_layers(struct program *p) {
         return;
     }
     wait_for(p, root);
-    struct dl_instant from = start_of(p, compute(p, DL_TRANSFORMER_BEFORE, DL_FORWARDS,
-                                                 stage->part_count[DL_TRANSFORMER_BEFORE]));
-    for (double left = stage->part_count[DL_TRANSFORMER_BODY]; left > 0; left--) {
-        const double times = fmin(left, 1);
-        wait_for(p, send(p, UNIT_GATHER, from, times));
-        from = start_of(p, compute(p, DL_TRANSFORMER_BODY, DL_FORWARDS, times));
+    struct dl_instant gathered = send(p, UNIT_GATHER, now(p), fmin(layers, 1));
+    compute(p, DL_TRANSFORMER_BEFORE, DL_FORWARDS, stage->part_count[DL_TRANSFORMER_BEFORE]);
+    for (double left = layers; left > 0; left--) {
+        wait_for(p, gathered);
+        if (left > 1) gathered = send(p, UNIT_GATHER, now(p), fmin(left - 1, 1));
+        compute(p, DL_TRANSFORMER_BODY, DL_FORWARDS, fmin(left, 1));
     }
     compute(p, DL_TRANSFORMER_AFTER, DL_FORWARDS, stage->part_count[DL_TRANSFORMER_AFTER]);
 }
@@ -282,8 +276,8 @@ static void reduce_layers(struct program *p) {
     for (double left = layers; left > 0; left--) {
         const double times = fmin(left, 1);
         wait_for(p, gathered);
+        if (left > 1) gathered = send(p, UNIT_GATHER, now(p), fmin(left - 1, 1));
         const struct dl_instant end = compute(p, DL_TRANSFORMER_BODY, DL_BACKWARDS, times);
-        if (left > 1) gathered = send(p, UNIT_GATHER, start_of(p, end), fmin(left - 1, 1));
         send(p, UNIT_REDUCE, end, times);
         if (p->messages[UNIT_ACROSS].duration_s > 0) send(p, UNIT_ACROSS, end, times);
     }
@@ -316,9 +310,9 @@ void dl_transformer_run_passes(const struct dl_transformer_program *in,
     if (!synchronizes_each(in->mapping)) return;
     begin(&p, in, 1);
     run_pass(&p, DL_FORWARDS);
-    stage->exposed_s[DL_FORWARDS] = p.exposed.s;
+    stage->exposed_s[DL_FORWARDS] = p.exposed.s + slowdown_s(&p);
     run_pass(&p, DL_BACKWARDS);
-    stage->exposed_s[DL_BACKWARDS] = p.exposed.s - stage->exposed_s[DL_FORWARDS];
+    stage->exposed_s[DL_BACKWARDS] = p.exposed.s + slowdown_s(&p) - stage->exposed_s[DL_FORWARDS];
     finish(&p);
 }
 
@@ -401,6 +395,7 @@ static void repeat(const struct dl_transformer_program *in, struct rest *rest,
     dl_resource_add(&out->exposed.comm, &p.exposed.comm, more);
     out->exposed.s += more * p.exposed.s;
     out->exposed.error_s += more * p.exposed.error_s;
+    out->slowdown_s += more * slowdown_s(&p);
     finish(&p);
 }
 
@@ -489,6 +484,7 @@ void dl_transformer_run_iteration(const struct dl_transformer_program *in,
     dl_resource_add(&out->exposed.comm, &p.exposed.comm, 1);
     out->exposed.s += p.exposed.s;
     out->exposed.error_s += p.exposed.error_s;
+    out->slowdown_s += slowdown_s(&p);
     if (in->uses != NULL) dl_run_path(&p.run, now(&p).task, now(&p).s, false, &out->path);
     if (in->arena != NULL) keep_spans(&p, out);
     finish(&p);

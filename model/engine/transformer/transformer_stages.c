@@ -11,6 +11,20 @@
 #include "model/engine/schedule.h"
 #include "model/engine/transformer/transformer_internal.h"
 
+double dl_transformer_pass_s(const struct dl_transformer_stage *stage, enum dl_direction way) {
+    double sum_s = 0;
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
+        sum_s += stage->part_count[p] * stage->seconds[p][way];
+    return sum_s;
+}
+
+double dl_transformer_weights_s(const struct dl_transformer_stage *stage) {
+    double sum_s = 0;
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
+        sum_s += stage->part_count[p] * stage->weights_s[p];
+    return sum_s;
+}
+
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
  * (F-HOST-BLOCKING), nor where stage 1 sums everything at once. */
 bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard) {

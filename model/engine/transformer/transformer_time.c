@@ -127,6 +127,7 @@ static void run_program(const struct dl_transformer_program *program,
     struct dl_evidence *e = &out->evidence;
     dl_transformer_run_iteration(program, &run);
     out->data_exposed_s = run.exposed.s;
+    out->slowdown_s = run.slowdown_s;
     dl_resource_add(&e->comm, &run.exposed.comm, 1);
     e->comm_error_s += run.exposed.error_s;
     e->path = run.path;
@@ -202,9 +203,7 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
     e->straggler_frac = mapping->straggler_frac;
     e->comm_s += out->tensor_s + out->data_s;
     e->exposed_comm_s = out->tensor_s + out->boundary_s + out->data_exposed_s;
-    out->slowdown_s = mapping->slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
     e->backward_s += out->slowdown_s;
-    e->path.s[DL_ON_ARITHMETIC] += out->slowdown_s;
     dl_compose_input(&mapping->input, tf->framework, 0, e);
     dl_compose_iteration(e, &out->iteration);
     dl_transformer_hold(tf, mapping, micro_batch, choice, out);

@@ -2,13 +2,23 @@
  *
  * F-LAYER-STREAM: a residual add moves 2R + 1W forward and nothing backward: its inputs share the
  * gradient, and a tensor with several readers adds up their gradients itself (dl_emit_begin). A
- * concatenation copies, 1R + 1W each way.
+ * concatenation copies, 1R + 1W each way. A vector that is added at every position costs 1R more
+ * backward, the sum of its gradient. A given tensor (text of a diffusion model, images beside
+ * tokens) comes with the sample and costs nothing on the device.
  */
 #include "model/workload/layer.h"
+
+/* One value per channel, at all positions. */
+static bool adds_vector(const struct dl_layer *layer, const struct dl_shape *inputs) {
+    return layer->input_count == 2 && inputs[1].dims == 0 && inputs[0].dims > 0 &&
+           inputs[1].channels == inputs[0].channels;
+}
 
 static enum dl_code add_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                               struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
+    layer->out = inputs[0];
+    if (adds_vector(layer, inputs)) return DL_OK;
     for (int i = 1; i < layer->input_count; i++) {
         char a[64], b[64];
         if (dl_shape_same(&inputs[0], &inputs[i])) continue;
@@ -16,26 +26,27 @@ static enum dl_code add_infer(struct dl_layer *layer, const struct dl_shape *inp
             err, 0, "inputs of an add must have one shape; input 1 is %s, input %d is %s",
             dl_shape_text(&inputs[0], a, sizeof a), i + 1, dl_shape_text(&inputs[i], b, sizeof b));
     }
-    layer->out = inputs[0];
     return DL_OK;
 }
 
 static int add_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                        enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
-    double additions = (double)layer->input_count - 1.0;
+    const double additions = (double)layer->input_count - 1.0, n = emit.out_elements;
+    const bool vector = layer->input_count == 2 && emit.in_elements < 2.0 * n;
     if (pass == DL_FORWARD) {
-        dl_emit_stream(&emit, additions * emit.out_elements, 2.0 * additions * emit.out_elements,
-                       additions * emit.out_elements, 0.0);
+        dl_emit_stream(&emit, additions * n, vector ? emit.in_elements : 2.0 * additions * n,
+                       additions * n, 0.0);
         if (emit.count > 0) emit.out[emit.count - 1].launches = additions;
         if (layer->out.dims == 1) dl_emit_type(&emit, DL_FACT_RESIDUAL);
     }
+    if (pass == DL_BACKWARD_DATA && vector) dl_emit_stream(&emit, n, n, emit.in_elements - n, 0.0);
     return emit.count;
 }
 
 const struct dl_layer_kind dl_layer_add = {
     .name = "add",
-    .summary = "sum of tensors of one shape (residual connection)",
+    .summary = "sum of tensors of one shape (residual connection); a second of two may be a vector",
     .source = "formulas",
     .takes = DL_KEY_IN_PLACE,
     .inputs_min = 2,
@@ -125,6 +136,65 @@ const struct dl_layer_kind dl_layer_concat = {
     .kernels = copy_kernels,
 };
 
+static enum dl_code join_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                               struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    layer->out = inputs[0];
+    for (int i = 0; i < layer->input_count; i++) {
+        char a[64], b[64];
+        if (inputs[i].dims != 1 || inputs[i].channels != inputs[0].channels) {
+            return dl_layer_fail(err, 0,
+                                 "expected sequences of one width; input 1 is %s, input %d is %s",
+                                 dl_shape_text(&inputs[0], a, sizeof a), i + 1,
+                                 dl_shape_text(&inputs[i], b, sizeof b));
+        }
+        if (i > 0) layer->out.size[DL_DIMS - 1] += inputs[i].size[DL_DIMS - 1];
+    }
+    return DL_OK;
+}
+
+const struct dl_layer_kind dl_layer_join = {
+    .name = "join",
+    .summary = "puts sequences one behind another (tokens of text and of an image)",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 64,
+    .infer = join_infer,
+    .kernels = copy_kernels,
+};
+
+/* The placed tokens overwrite a copy of the sequence. */
+static enum dl_code place_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                struct dl_arena *arena, struct dl_err *err) {
+    (void)arena;
+    char a[64], b[64];
+    layer->out = inputs[0];
+    if (inputs[0].dims == 1 && inputs[1].dims == 1 && inputs[0].channels == inputs[1].channels &&
+        inputs[1].size[DL_DIMS - 1] <= inputs[0].size[DL_DIMS - 1])
+        return DL_OK;
+    return dl_layer_fail(err, 0, "cannot place the tokens %s in the sequence %s",
+                         dl_shape_text(&inputs[1], b, sizeof b),
+                         dl_shape_text(&inputs[0], a, sizeof a));
+}
+
+static int place_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                         enum dl_pass pass, double batch, struct dl_kernel *out) {
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
+    const double n = emit.in_elements;
+    if (pass == DL_FORWARD || pass == DL_BACKWARD_DATA) dl_emit_stream(&emit, 0.0, n, n, 0.0);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_place = {
+    .name = "place",
+    .summary = "puts the second sequence in the place of as many tokens of the first (images)",
+    .source = "formulas",
+    .inputs_min = 2,
+    .inputs_max = 2,
+    .infer = place_infer,
+    .kernels = place_kernels,
+};
+
 static int no_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                       enum dl_pass pass, double batch, struct dl_kernel *out) {
     return dl_emit_begin(layer, facts, pass, batch, out).count;
@@ -147,6 +217,29 @@ const struct dl_layer_kind dl_layer_flatten = {
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = flatten_infer,
+    .kernels = no_kernels,
+};
+
+static enum dl_code given_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                struct dl_arena *arena, struct dl_err *err) {
+    (void)inputs;
+    (void)arena;
+    (void)err;
+    layer->out = (struct dl_shape){.dims = layer->requested.target_dims,
+                                   .channels = layer->requested.hidden};
+    for (int i = 0; i < DL_DIMS; i++) layer->out.size[i] = layer->requested.target[i];
+    return DL_OK;
+}
+
+const struct dl_layer_kind dl_layer_given = {
+    .name = "given",
+    .summary = "a further tensor of the sample: channels 'out', extents 'size'; needs no gradient",
+    .source = "formulas",
+    .needs = DL_KEY_OUT,
+    .takes = DL_KEY_SIZE,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = given_infer,
     .kernels = no_kernels,
 };
 

@@ -1,10 +1,17 @@
-/* layer_norm.c - batch, layer and local response normalization, and a learned scale per channel.
+/* layer_norm.c - batch, layer, group and local response normalization, and a learned scale per
+ * channel.
  *
  * F-LAYER-STREAM: batch norm in training moves 2R + 1W forward and 4R + 1W backward, unfused
  * (unverified). Layer norm keeps a token's row on chip: 1R + 1W forward, 2R +
  * 1W for its input and 2R for its weights. The statistics of batch norm (8 bytes a channel and
  * batch) are not counted among the saved activations.
+ *
+ * F-LAYER-GROUPNORM: statistics of groups of channels, then one value read and written for each
+ * element: 2R + 1W forward in 3 kernels; backward sums over positions (2R), then the gradient of
+ * the input (2R + 1W) in 4 kernels with the weights' (PyTorch's group_norm_kernel.cu, mem).
  */
+#include <math.h>
+
 #include "model/workload/layer.h"
 
 static enum dl_code batchnorm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -86,6 +93,66 @@ const struct dl_layer_kind dl_layer_layernorm = {
     .inputs_max = 1,
     .infer = layernorm_infer,
     .kernels = layernorm_kernels,
+};
+
+/* Adaptive norms of diffusion transformers have scale and shift from elsewhere. */
+static enum dl_code plain_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                struct dl_arena *arena, struct dl_err *err) {
+    layer->saved.keeps = DL_KEEPS_INPUT;
+    layer->saved.bytes = 8.0 * dl_shape_positions(&inputs[0]);
+    return dl_layer_infer_same(layer, inputs, arena, err);
+}
+
+static int plain_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                         enum dl_pass pass, double batch, struct dl_kernel *out) {
+    return pass == DL_BACKWARD_WEIGHTS ? 0 : layernorm_kernels(layer, facts, pass, batch, out);
+}
+
+const struct dl_layer_kind dl_layer_plain_norm = {
+    .name = "plain_norm",
+    .work = DL_WORK_LAYERNORM,
+    .summary = "layer normalization without weights (adaptive norms of diffusion transformers)",
+    .source = "formulas",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = plain_infer,
+    .kernels = plain_kernels,
+};
+
+static enum dl_code groupnorm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                    struct dl_arena *arena, struct dl_err *err) {
+    const double each = inputs[0].channels / layer->groups;
+    if (each != floor(each)) {
+        return dl_layer_fail(err, DL_KEY_GROUPS, "%.0f channels do not divide into %.0f groups",
+                             inputs[0].channels, layer->groups);
+    }
+    layer->out = inputs[0];
+    layer->saved.keeps = DL_KEEPS_INPUT;
+    layer->saved.bytes = 8.0 * layer->groups; /* mean and deviation, fp32 */
+    DL_TRY(dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err));
+    return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
+}
+
+static int groupnorm_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
+                             enum dl_pass pass, double batch, struct dl_kernel *out) {
+    static const struct dl_passes forward = {.kernels = 3, .reads = 2, .writes = 1},
+                                  backward = {.kernels = 4, .reads = 4, .writes = 1};
+    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
+    const double n = emit.out_elements;
+    if (pass == DL_FORWARD) dl_emit_passes(&emit, &forward, 8.0 * n, n, DL_FACT_LAYERNORM);
+    if (pass == DL_BACKWARD_DATA) dl_emit_passes(&emit, &backward, 15.0 * n, n, DL_FACT_LAYERNORM);
+    return emit.count;
+}
+
+const struct dl_layer_kind dl_layer_groupnorm = {
+    .name = "groupnorm",
+    .summary = "normalization over groups of channels and all positions",
+    .source = "formulas",
+    .needs = DL_KEY_GROUPS,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = groupnorm_infer,
+    .kernels = groupnorm_kernels,
 };
 
 /* Local response normalization over neighbouring channels: one kernel fills the scale, one divides
