@@ -79,7 +79,8 @@ static const struct dl_config_key state_keys[] = {
     KEY("mamba_dt_min mamba_dt_max mamba_dt_limit mamba_dt_init_floor mamba_hidden_act "
         "mamba_ssm_cache_dtype use_mamba_kernels time_step_min time_step_max time_step_limit "
         "time_step_floor residual_in_fp32 rescale_prenorm_residual num_logits_to_keep "
-        "z_loss_coefficient normalization_function layer_norm_epsilon mamba_norm_before_gate "
+        "z_loss_coefficient normalization_function norm_eps time_step_rank layer_norm_epsilon "
+        "mamba_norm_before_gate "
         "logits_to_keep",
         IGNORED),
     {0},
@@ -405,8 +406,9 @@ const struct dl_config_family dl_config_families[] = {
     FAMILY("nemotron", "gpt", false, nemotron_keys, none, llama_keys, NEEDED, "mlp=relu2",
            "norm=layernorm", "norm_bias=1", "pos=rope", "bias=0", "qkv_bias=0", "proj_bias=0",
            "tied=0", "dropout=0", "flash=1", "rotary=head_dim/2"),
-    GPT_FAMILY("qwen3_next", qwen_next_keys, expert_keys, MIXED, "pattern=GGG*", "head_norm=1",
-               "attn_gate=1", "shared_gate=1", "rotary=floor(0.25*head_dim)"),
+    FAMILY("qwen3_next", "gpt", true, qwen_next_keys, expert_keys, llama_keys, NEEDED_BUT_FFN,
+           MIXED, "pattern=GGG*", "head_norm=1", "attn_gate=1", "shared_gate=1",
+           "rotary=floor(0.25*head_dim)"),
     GPT_FAMILY("minimax", minimax_text_keys, expert_keys, MIXED, "pattern=*L", "linear_chunk=256"),
     GPT_FAMILY("granitemoehybrid", none, state_keys, MIXED, "pattern=M", "pos=none"),
     GPT_FAMILY("bamba", bamba_keys, state_keys, MIXED, "pattern=M", "rotary=floor(head_dim/2)"),
