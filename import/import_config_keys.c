@@ -125,7 +125,7 @@ static const struct dl_config_key qwen_next_keys[] = {
     SETS("mtp_num_hidden_layers", NOTED,
          "the layers that predict further tokens (mtp_num_hidden_layers)"),
     KEY("attn_output_gate", TRUE),
-    KEY("mtp_use_dedicated_embeddings mamba_ssm_dtype", IGNORED),
+    KEY("mtp_use_dedicated_embeddings mamba_ssm_dtype output_gate_type", IGNORED),
     {0},
 };
 

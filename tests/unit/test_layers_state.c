@@ -122,6 +122,7 @@ static void published_parameters(void **state) {
         {"mamba2_2_7b", 2702599680, 0},
         {"nemotron_h_8b", 8100852736, 0},
         {"nemotron_h_56b", 56324350464, 0},
+        {"nemotron3_nano_30b_a3b", 31577940288, 23.0 * 122 * 2 * 2688 * 1856},
         {"qwen3_next_80b_a3b", 79674391296, 48.0 * 502 * 3 * 2048 * 512},
         {"minimax_text_01", 456089655296, 80.0 * 30 * 3 * 6144 * 9216},
         {"granite4_h_small", 32207337984, 40.0 * 62 * 3 * 4096 * 768},
