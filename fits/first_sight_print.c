@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "model/core/columns.h"
-#include "model/statistics/stats.h"
 
 /* Sums over the rows of a source, then over sources. */
 struct sums {

@@ -1,7 +1,6 @@
 /* fit_constants.c - `compare --fit-constants`: the constants of data/constants.json fitted to all
  * rows, how certain they are, and which of them the runs do not support. F-JACKKNIFE */
 #include <math.h>
-#include <string.h>
 
 #include "model/core/columns.h"
 #include "model/catalog/command.h"

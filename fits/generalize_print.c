@@ -8,7 +8,6 @@
 
 #include "model/core/columns.h"
 #include "model/core/file.h"
-#include "model/statistics/stats.h"
 #include "model/catalog/command.h"
 #include "predict/compare/decisions.h"
 #include "fits/interval_fit.h"

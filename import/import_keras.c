@@ -2,7 +2,6 @@
  * model.save() writes (.keras), as a workload. Of Keras 2 and 3; weights are not read. */
 #include "import/import_keras.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * devices and results. Format: the tool's own output (NVIDIA/nccl-tests, src/util.cu). Its list of
  * environment variables is not looked at. */
 #include <math.h>
-#include <string.h>
 
 #include "import/import_nccl.h"
 #include "import/json_stream.h"

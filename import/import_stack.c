@@ -2,7 +2,6 @@
  * nothing else from outside; what comes after the stack may read its last output alone. */
 #include "import/import_stack.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 

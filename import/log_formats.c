@@ -1,6 +1,5 @@
 /* log_formats.c - the formats of logs, one row each, with the texts that stand around the numbers.
  */
-#include <math.h>
 #include <stddef.h>
 
 #include "import/log.h"

@@ -1,6 +1,5 @@
 /* api_openapi.c - GET /v1/openapi.json: the interface, generated from the tables of routes and
  * options. */
-#include <ctype.h>
 #include <string.h>
 
 #include "serve/run_command.h"

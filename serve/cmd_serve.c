@@ -1,5 +1,4 @@
 /* cmd_serve.c - the command `serve`. */
-#include <string.h>
 
 #include "serve/run_server.h"
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 static bool read_all(int fd, char *bytes, size_t count) {
     while (count > 0) {

@@ -205,7 +205,6 @@ static inline void fake_framework(struct dl_fake *f) {
                                          .memory = {.allocator = -1},
                                          .activations = {.activation_library = -1,
                                                          .reduce_library = -1,
-                                                         .halo_library = -1,
                                                          .filter_backward = DL_FILTER_ALL_REDUCE},
                                          .default_for = -1,
                                          .errors = {.residual_sigma_log = 0.1}};

@@ -26,20 +26,14 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 static void fill(struct dl_table *table, const struct dl_fit_report_row *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const struct dl_fit_quality *q = &rows[i].quality;
-        union dl_cell *cells = dl_table_row(table);
-        cells[0].string = dl_op_names[rows[i].op];
-        cells[1].string = dl_pass_names[rows[i].pass];
-        cells[2].string = dl_precision_names[rows[i].precision];
-        cells[3].string = dl_work_names[rows[i].work];
-        cells[4].string = dl_variant_names[rows[i].variant];
-        cells[5].integer = (int64_t)q->samples;
-        cells[6].integer = (int64_t)q->folds;
-        cells[7].number = q->median_ape;
-        cells[8].number = q->p90_ape;
-        cells[9].number = q->max_ape;
-        cells[10].number = q->bias;
-        cells[11].number = q->one_factor_median_ape;
-        cells[12].number = q->one_factor_p90_ape;
+        dl_table_add(
+            table, {.string = dl_op_names[rows[i].op]}, {.string = dl_pass_names[rows[i].pass]},
+            {.string = dl_precision_names[rows[i].precision]},
+            {.string = dl_work_names[rows[i].work]}, {.string = dl_variant_names[rows[i].variant]},
+            {.integer = (int64_t)q->samples}, {.integer = (int64_t)q->folds},
+            {.number = q->median_ape}, {.number = q->p90_ape}, {.number = q->max_ape},
+            {.number = q->bias}, {.number = q->one_factor_median_ape},
+            {.number = q->one_factor_p90_ape});
     }
 }
 

@@ -4,8 +4,6 @@
 
 #include <gsl/gsl_errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "calibrate/fits/fit_internal.h"
 #include "calibrate/fits/fit_laws.h"

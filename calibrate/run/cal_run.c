@@ -2,7 +2,6 @@
 #include "calibrate/run/cal_run.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double SILENCE_S = 60; /* without a sample; grows with the shares */
 

@@ -1,6 +1,5 @@
 /* run_offload.c - states and weights in host memory, in the words of DeepSpeed's JSON and of FSDP,
  * as --offload. States on NVMe are not modelled: their arguments stay unused. */
-#include <string.h>
 #include <strings.h>
 
 #include "import/run/run_table.h"

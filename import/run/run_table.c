@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 const struct dl_word_pair dl_precision_pairs[] = {{"bf16", "bf16"},
                                                   {"bfloat16", "bf16"},

@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #include "import/run/imported_run.h"
 

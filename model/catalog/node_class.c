@@ -1,7 +1,6 @@
 /* node_class.c - see the header. */
 #include "model/catalog/node_class.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

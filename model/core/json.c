@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "model/core/file.h"
-#include "model/core/hash.h"
 #include "model/core/json_node.h"
 
 enum { FEW_MEMBERS = 64 };

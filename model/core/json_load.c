@@ -1,7 +1,6 @@
 /* json_load.c - from a document to a struct, by its field table.
  * Checks each member alone; the owner of the struct checks conditions between members.
  */
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

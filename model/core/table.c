@@ -44,6 +44,11 @@ union dl_cell *dl_table_row(struct dl_table *table) {
     return row;
 }
 
+void dl_table_add_cells(struct dl_table *table, const union dl_cell *cells, size_t bytes) {
+    const size_t room = (size_t)table->column_count * sizeof *cells;
+    memcpy(dl_table_row(table), cells, bytes < room ? bytes : room);
+}
+
 static const union dl_cell *cell_at(const struct dl_table *table, int row, int column) {
     return &table->cells[(size_t)row * (size_t)table->column_count + (size_t)column];
 }

@@ -42,6 +42,12 @@ void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct 
                    int column_count);
 /* Appends a row of absent cells. */
 union dl_cell *dl_table_row(struct dl_table *table);
+/* Appends a row whose first cells are these, as far as it has columns:
+ * dl_table_add(&table, {.string = id}, {.number = time_s}) */
+void dl_table_add_cells(struct dl_table *table, const union dl_cell *cells, size_t bytes);
+#define dl_table_add(table, ...)                                                                   \
+    dl_table_add_cells(table, (const union dl_cell[]){__VA_ARGS__},                                \
+                       sizeof((const union dl_cell[]){__VA_ARGS__}))
 char *dl_table_text(const struct dl_table *table); /* for people */
 char *dl_table_csv(const struct dl_table *table);
 /* A tabular of LaTeX with the columns of text; package booktabs. */

@@ -2,7 +2,6 @@
 #include "model/engine/advice.h"
 
 #include <math.h>
-#include <stddef.h>
 
 const double dl_knee_frac = 0.1, dl_efficient_frac = 0.8;
 

@@ -2,7 +2,6 @@
 #include "model/engine/diagnose.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/memory.h"
 #include "model/framework/gradient_sync.h"

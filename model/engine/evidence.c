@@ -2,7 +2,6 @@
 #include "model/engine/evidence.h"
 
 #include <math.h>
-#include <string.h>
 
 static void add_pass(const struct dl_pass_cost *pass, double times, struct dl_evidence *out) {
     for (int i = 0; i < 3; i++) out->by_limit_s[i] += times * pass->by_limit_s[i];

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "model/engine/memory.h"
-#include "model/network/libraries/nccl.h"
 #include "model/framework/facts.h"
 #include "model/framework/gradient_width.h"
 #include "model/framework/input.h"

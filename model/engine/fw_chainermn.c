@@ -156,8 +156,7 @@ static enum dl_code halos(struct dl_split_context *w, int index, bool backward,
         if (parts <= 1) continue;
         const struct dl_group_message halo = {
             .op = DL_COLL_P2P,
-            .library =
-                policy->halo_library >= 0 ? policy->halo_library : policy->activation_library,
+            .library = policy->activation_library,
             .bytes = w->replica->samples * half_window(w, &w->whole->layers[index], d, backward) *
                      w->width_bytes,
             .group = parts,

@@ -2,7 +2,6 @@
 #include "model/engine/memory_advice.h"
 
 #include <math.h>
-#include <string.h>
 
 struct question {
     const struct dl_system *system;

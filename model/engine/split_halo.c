@@ -28,8 +28,7 @@ enum dl_code dl_split_add_halos(struct dl_split_context *w, int index, bool back
         if (parts <= 1) continue;
         const struct dl_group_message halo = {
             .op = DL_COLL_HALO,
-            .library =
-                policy->halo_library >= 0 ? policy->halo_library : policy->activation_library,
+            .library = policy->activation_library,
             .bytes = w->replica->samples * dl_split_halo_elements(layer, w->split, d, backward) /
                      2 * w->width_bytes,
             .group = parts,

@@ -213,13 +213,6 @@ enum dl_code dl_split_add_collective(struct dl_split_context *w, enum dl_collect
                   framework->activations.activation_peer_s * w->split->parts,
         .copies = framework->activations.activation_copies,
     };
-    if (op == DL_COLL_ALL_GATHER && framework->activations.gathers_by_root) {
-        struct dl_group_message part = talk;
-        part.op = DL_COLL_GATHER;
-        DL_TRY(dl_split_add_message(w, &part, layer, backward, 0, err));
-        part.op = DL_COLL_BROADCAST;
-        return dl_split_add_message(w, &part, layer, backward, 0, err);
-    }
     /* Gathered copies stay in memory, next to the layers' own, until backward. */
     if (talk.bytes > w->replica->buffer_bytes) w->replica->buffer_bytes = talk.bytes;
     return dl_split_add_message(w, &talk, layer, backward, 0, err);

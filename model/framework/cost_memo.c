@@ -2,7 +2,6 @@
 #include "model/framework/cost_memo.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "model/core/hash.h"
 

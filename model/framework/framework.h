@@ -92,6 +92,7 @@ struct dl_framework_kernels {
     const char *optimizer_kernels;
     const struct dl_optimizer_row *optimizer;
     int weight_copies;   /* enum dl_tristate */
+    int aligned_gemm;    /* likewise: matrix units only where the sides are multiples of 8 */
     int weight_decay;    /* enum dl_weight_decay */
     int attention;       /* enum dl_attention_kernel: unless the plan says otherwise */
     int mixed_batchnorm; /* as batchnorm */
@@ -170,7 +171,6 @@ enum dl_filter_backward { DL_FILTER_ALL_REDUCE, DL_FILTER_REDUCE_SCATTER, DL_FIL
 struct dl_activation_policy {
     int activation_library;   /* absent: the framework's own */
     int reduce_library;       /* of collectives that sum; absent: activation_library */
-    int halo_library;         /* of halos; absent: activation_library */
     int filter_backward;      /* enum dl_filter_backward */
     double activation_s;      /* host time of one blocking collective */
     double activation_peer_s; /* the same, per device of the group */
@@ -180,7 +180,6 @@ struct dl_activation_policy {
     bool halo_overlaps;       /* inner positions are computed during the halo transfer */
     /* passes over a gathered activation on the device, to join its pieces and to sum them */
     double activation_copies;
-    bool gathers_by_root; /* an all-gather is a gather to the first device and a broadcast */
 };
 
 /* What a release has (capabilities.h). An empty list restricts nothing. */

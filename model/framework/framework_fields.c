@@ -5,7 +5,6 @@
 #include "model/framework/kernel_names.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
-#include "model/workload/kernel_facts.h"
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
@@ -228,6 +227,9 @@ static const struct dl_field framework_fields[] = {
            "least traffic, update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, aligned_gemm), yes_names,
+           "16-bit GEMMs with a side that is not a multiple of 8 run outside Volta's tensor cores: "
+           "cuBLAS before 11"),
     CHOICE(AT(kernels, weight_decay), decay_names,
            "weight decay: part of the update, or a term of the loss for each parameter tensor"),
     CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
@@ -247,8 +249,6 @@ static const struct dl_field framework_fields[] = {
         "library of collectives inside a replica that is split within layers (absent: `library`)"),
     CHOICE(AT(activations, reduce_library), dl_library_names,
            "the same for collectives that sum activations (absent: activation_library)"),
-    CHOICE(AT(activations, halo_library), dl_library_names,
-           "the same for halo messages (absent: activation_library)"),
     {AT(activations, filter_backward), .type = DL_FIELD_CHOICE, .choices = filter_backward_names,
      .has_fallback = true, .fallback = DL_FILTER_ALL_REDUCE,
      .help = "collective that sums gradients of activations in filter parallelism"},
@@ -264,8 +264,6 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(activations, halo_overlaps), "inner positions are computed during the halo transfer"),
     DEFAULT(AT(activations, activation_copies), 0, 16, DL_UNIT_COUNT, 0,
             "passes over a gathered or summed activation on the device (joining its pieces)"),
-    FLAG(AT(activations, gathers_by_root),
-         "activations are gathered on the first device and broadcast, both blocking"),
     NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,
            "maximum workspace of a convolution in device memory; absent: no limit"),
     DEFAULT(AT(memory, loss_logit_bytes), 0, 64, DL_UNIT_BYTE, 0,
@@ -340,6 +338,9 @@ static const struct dl_field framework_fields[] = {
          "messages between interleaved stages move behind the work of other micro-batches"),
     FLAG(WAS(AT(transformer, no_reshard_with_pipeline), "pipeline_keeps_gathered"),
          "in a pipeline weights of ZeRO stage 3 stay gathered: the states of stage 1"),
+    FLAG(AT(transformer, sums_each_round),
+         "with ZeRO stage 2 interleaved stages sum the gradients of a part once for as many "
+         "micro-batches as there are stages; absent: for each"),
     FLAG(AT(transformer, casts_gathered),
          "weights are kept in fp32 alone and cast when they are gathered (ZeRO stage 3)"),
     FLAG(AT(transformer, copies_gathered),

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/network/libraries/coll_copy.h"
 #include "model/network/path.h"

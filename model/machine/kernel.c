@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "model/machine/device.h"
 #include "model/machine/kernel_norm.h"

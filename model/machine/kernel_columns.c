@@ -1,8 +1,6 @@
 /* kernel_columns.c - the columns of tables of kernel times: DeepBench's, and those by GPU. */
 #include "model/machine/kernel_columns.h"
 
-#include <string.h>
-
 static const char *const passes[] = {"fwd",         "bwd",     "bwd_data", "bwd_filter",
                                      "bwd_weights", "fwd_bwd", "update",   NULL};
 static const char *const storages[] = {"N", "T", NULL};

@@ -2,7 +2,6 @@
 #include "model/machine/system.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "model/core/provenance.h"
 

@@ -2,7 +2,6 @@
 #include "model/search/plan_choice.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/canonical.h"
 #include "model/engine/strategies/strategy.h"

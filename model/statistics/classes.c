@@ -2,7 +2,6 @@
 #include "model/statistics/classes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Of each class by its first thing: the last one so far, and the class after it in its slot. */
 struct chain {

@@ -1,6 +1,5 @@
 /* plot_advise.c - what each change brings on this machine: gain with its interval, by what the
  * change does to the mathematics, and the combination of changes. */
-#include <math.h>
 
 #include "predict/inputs/adviser.h"
 #include "plots/figures/plot.h"
@@ -17,13 +16,9 @@ enum { MAX_LINES = 16 };
 
 static void add(struct dl_table *table, int group, int line, const char *label,
                 const struct dl_gain *gain) {
-    union dl_cell *c = dl_table_row(table);
-    c[0].integer = group;
-    c[1].integer = line;
-    c[2].string = label;
-    c[3].number = gain->ratio - 1;
-    c[4].number = gain->low - 1;
-    c[5].number = gain->high - 1;
+    dl_table_add(table, {.integer = group}, {.integer = line}, {.string = label},
+                 {.number = gain->ratio - 1}, {.number = gain->low - 1},
+                 {.number = gain->high - 1});
 }
 
 /* The best change of each item that helps, or rescues a plan that does not fit. */

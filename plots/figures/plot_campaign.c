@@ -49,14 +49,10 @@ static enum dl_code add_task(const struct dl_csv *csv, int row, struct schedule 
     }
     if (v[END] < v[START])
         return dl_csv_fault(csv, row, s->places[END], err, "expected an end after the start");
-    union dl_cell *c = dl_table_row(table);
-    c[0].integer = (int64_t)v[RUNG] + 1;
-    c[1].integer = (int64_t)v[SLOT];
-    c[2].number = v[START];
-    c[3].number = v[TRAIN];
-    c[4].number = v[END];
-    c[5].integer = s->failed >= 0 && csv->rows[row][s->failed][0] == 't';
-    c[6].integer = (int64_t)v[TRIAL];
+    dl_table_add(table, {.integer = (int64_t)v[RUNG] + 1}, {.integer = (int64_t)v[SLOT]},
+                 {.number = v[START]}, {.number = v[TRAIN]}, {.number = v[END]},
+                 {.integer = s->failed >= 0 && csv->rows[row][s->failed][0] == 't'},
+                 {.integer = (int64_t)v[TRIAL]});
     s->most_slot = fmax(s->most_slot, v[SLOT]);
     s->end_s = fmax(s->end_s, v[END]);
     s->busy_s += v[END] - v[TRAIN];

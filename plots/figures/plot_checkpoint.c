@@ -16,12 +16,8 @@ enum { POINTS = 61 };
 
 static void add_point(struct dl_table *table, int group, const char *name,
                       const struct dl_checkpoint *c, bool best) {
-    union dl_cell *cells = dl_table_row(table);
-    cells[0].integer = group;
-    cells[1].number = c->interval_s;
-    cells[2].number = 1 - c->goodput_frac;
-    cells[3].integer = best;
-    cells[4].string = name;
+    dl_table_add(table, {.integer = group}, {.number = c->interval_s},
+                 {.number = 1 - c->goodput_frac}, {.integer = best}, {.string = name});
 }
 
 static const char *name_of(const struct dl_checkpoint_way *way) {

@@ -32,18 +32,11 @@ static int group_of(struct dl_figure *out, const char *kinds) {
 }
 
 static void add(struct dl_table *table, const struct dl_choice *choice, int group, int line) {
-    union dl_cell *c = dl_table_row(table);
     const double per_j = 1 / choice->sample_energy_j;
-    const double values[] = {choice->samples_per_s,
-                             choice->low_samples_per_s,
-                             choice->high_samples_per_s,
-                             per_j,
-                             per_j,
-                             per_j};
-    c[0].integer = group;
-    c[1].number = line;
-    c[2].string = choice->label;
-    for (int k = 0; k < 6; k++) c[3 + k].number = values[k];
+    dl_table_add(table, {.integer = group}, {.number = line}, {.string = choice->label},
+                 {.number = choice->samples_per_s}, {.number = choice->low_samples_per_s},
+                 {.number = choice->high_samples_per_s}, {.number = per_j}, {.number = per_j},
+                 {.number = per_j});
 }
 
 enum dl_code dl_plot_heterogeneous(struct dl_context *context, const struct dl_options *options,

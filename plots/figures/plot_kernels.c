@@ -23,14 +23,9 @@ static void fill_group(struct dl_context *context, const struct dl_plot_runs *ru
     for (int i = 0; i < runs->count; i++) {
         const struct dl_compared *c = runs->rows[i].compared;
         if (runs->rows[i].group != group) continue;
-        union dl_cell *cells = dl_table_row(&out->table);
-        cells[0].integer = group;
-        cells[1].string = out->labels[group - 1];
-        cells[2].number = c->measured;
-        cells[3].number = c->predicted;
-        cells[4].number = c->error_pct;
-        cells[5].string = c->system;
-        cells[6].string = c->id;
+        dl_table_add(&out->table, {.integer = group}, {.string = out->labels[group - 1]},
+                     {.number = c->measured}, {.number = c->predicted}, {.number = c->error_pct},
+                     {.string = c->system}, {.string = c->id});
         errors[n++] = fabs(c->error_pct);
     }
     dl_sort(errors, n);

@@ -1,6 +1,5 @@
 /* plot_match.c - samples per second and per joule of each network on each system, with intervals:
  * with the best framework there, or with each of a few that --framework names. */
-#include <math.h>
 
 #include "predict/inputs/match.h"
 #include "plots/figures/plot.h"
@@ -21,14 +20,12 @@ static const struct dl_column columns[] = {
 /* One point of network w: its line is that of the system, a little lower for each network. */
 static void add(const struct dl_match *m, struct dl_table *table, int w, int line,
                 const char *label, const struct dl_match_row *r) {
-    union dl_cell *c = dl_table_row(table);
-    const double values[] = {r->samples_per_s, r->low_samples_per_s, r->high_samples_per_s,
-                             r->samples_per_j, r->low_samples_per_j, r->high_samples_per_j};
-    c[0].integer = w + 1;
-    c[1].number = line + 0.6 * ((w + 0.5) / m->workload_count - 0.5);
-    c[2].string = label;
-    for (int k = 0; k < 6; k++) c[3 + k].number = values[k];
-    c[9].string = r->framework;
+    dl_table_add(table, {.integer = w + 1},
+                 {.number = line + 0.6 * ((w + 0.5) / m->workload_count - 0.5)}, {.string = label},
+                 {.number = r->samples_per_s}, {.number = r->low_samples_per_s},
+                 {.number = r->high_samples_per_s}, {.number = r->samples_per_j},
+                 {.number = r->low_samples_per_j}, {.number = r->high_samples_per_j},
+                 {.string = r->framework});
 }
 
 enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *options,

@@ -1,6 +1,5 @@
 /* plot_mfu.c - which part of the devices' rate a model uses: MFU, and what recomputation adds to it
  * (HFU), one bar for each framework and number of nodes. F-MFU, F-HFU */
-#include <math.h>
 
 #include "model/engine/throughput.h"
 #include "plots/figures/plot.h"
@@ -26,21 +25,15 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_inputs *inpu
     const struct dl_throughput t =
         dl_throughput_of(p->group_count == 0 ? inputs->system->device : NULL,
                          dl_inputs_workload(inputs, r->framework), &r->plan, p);
-    union dl_cell *cells = dl_table_row(table);
     if (!dl_known(t.mfu_frac))
         return dl_fail(err, DL_ERR_USAGE, "plot mfu: the devices' rate in %s is unknown",
                        dl_precision_names[r->plan.precision]);
-    cells[0].integer = bar->group;
-    cells[1].string = bar->label;
-    cells[2].number = bar->index;
-    cells[3].number = t.mfu_frac;
-    cells[4].number = t.hfu_frac;
-    cells[5].number = t.mfu_frac * p->iteration_s / p->iteration_high_s;
-    cells[6].number = t.mfu_frac * p->iteration_s / p->iteration_low_s;
-    cells[7].number = t.device_model_flop_per_s;
-    cells[8].number = t.device_tokens_per_s;
-    cells[9].string = r->framework->name;
-    cells[10].integer = r->plan.nodes;
+    dl_table_add(table, {.integer = bar->group}, {.string = bar->label}, {.number = bar->index},
+                 {.number = t.mfu_frac}, {.number = t.hfu_frac},
+                 {.number = t.mfu_frac * p->iteration_s / p->iteration_high_s},
+                 {.number = t.mfu_frac * p->iteration_s / p->iteration_low_s},
+                 {.number = t.device_model_flop_per_s}, {.number = t.device_tokens_per_s},
+                 {.string = r->framework->name}, {.integer = r->plan.nodes});
     return DL_OK;
 }
 

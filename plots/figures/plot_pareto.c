@@ -1,6 +1,5 @@
 /* plot_pareto.c - the output of `search --pareto --csv`: plans that no other plan beats in time
  * and memory, one symbol per strategy. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,15 +180,10 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
     qsort(plans, (size_t)count, sizeof *plans, by_group_and_memory);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < count; i++) {
-        union dl_cell *c = dl_table_row(&out->table);
-        c[0].integer = plans[i].group;
-        c[1].string = plans[i].strategy;
-        c[2].number = plans[i].memory_bytes;
-        c[3].number = plans[i].iteration_s;
-        c[4].integer = plans[i].best;
-        c[5].integer = (int64_t)plans[i].devices;
-        c[6].string = plans[i].text;
-        c[7].string = plans[i].name;
+        dl_table_add(&out->table, {.integer = plans[i].group}, {.string = plans[i].strategy},
+                     {.number = plans[i].memory_bytes}, {.number = plans[i].iteration_s},
+                     {.integer = plans[i].best}, {.integer = (int64_t)plans[i].devices},
+                     {.string = plans[i].text}, {.string = plans[i].name});
     }
     const char *varied = varied_columns(&csv, context->arena);
     out->title =

@@ -33,15 +33,10 @@ struct bar {
 };
 
 static void add(struct dl_figure *out, const struct bar *bar) {
-    union dl_cell *c = dl_table_row(&out->table);
-    c[0].integer = bar->stage + 1;
-    c[1].string = out->labels[bar->stage];
-    c[2].number = bar->start_s;
-    c[3].number = bar->end_s;
-    c[4].integer = bar->kind;
-    c[5].string = kinds[bar->kind];
-    c[6].integer = bar->micro_batch;
-    c[7].integer = bar->part;
+    dl_table_add(&out->table, {.integer = bar->stage + 1}, {.string = out->labels[bar->stage]},
+                 {.number = bar->start_s}, {.number = bar->end_s}, {.integer = bar->kind},
+                 {.string = kinds[bar->kind]}, {.integer = bar->micro_batch},
+                 {.integer = bar->part});
 }
 
 /* What is drawn, in numbers. */

@@ -64,17 +64,11 @@ void dl_plot_scaling_curves(struct dl_figure *out, bool measured) {
 }
 
 void dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point) {
-    union dl_cell *cells = dl_table_row(table);
-    cells[GROUP].integer = point->group;
-    cells[LABEL].string = point->label;
-    cells[DEVICES].integer = point->devices;
-    cells[MEASURED].number = point->measured;
-    cells[PREDICTED].number = point->predicted;
-    cells[LOW].number = point->low;
-    cells[HIGH].number = point->high;
-    cells[IDEAL].number = point->ideal_samples_per_s;
-    cells[ID].string = point->id;
-    cells[NODES].integer = point->nodes;
+    dl_table_add(table, {.integer = point->group}, {.string = point->label},
+                 {.integer = point->devices}, {.number = point->measured},
+                 {.number = point->predicted}, {.number = point->low}, {.number = point->high},
+                 {.number = point->ideal_samples_per_s}, {.string = point->id},
+                 {.integer = point->nodes});
 }
 
 static void fill(struct dl_context *context, struct dl_figure *figure, struct dl_plot_point *points,

@@ -31,14 +31,9 @@ enum { FORWARD, BACKWARD, UPDATE, COMMUNICATION, EXPOSED, INPUT, OVERHEAD, OTHER
 static void add(struct dl_table *table, int lane, int kind, const char *name, double start_s,
                 double length_s) {
     if (!(length_s > 0)) return;
-    union dl_cell *c = dl_table_row(table);
-    c[0].integer = lane + 1;
-    c[1].string = lanes[lane];
-    c[2].number = start_s;
-    c[3].number = start_s + length_s;
-    c[4].integer = kind + 1;
-    c[5].string = kinds[kind];
-    c[6].string = name;
+    dl_table_add(table, {.integer = lane + 1}, {.string = lanes[lane]}, {.number = start_s},
+                 {.number = start_s + length_s}, {.integer = kind + 1}, {.string = kinds[kind]},
+                 {.string = name});
 }
 
 static int kind_of(const char *group) {

@@ -1,7 +1,6 @@
 /* plot_unseen.c - errors that no fit has seen, group by group: a table that
  * `compare --generalize BY --tables DIR` wrote (docs/generalize). Groups by mean error, best first,
  * next to the errors of the same rows with constants that were fitted to them too. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* report_advice.c - the part of a page about changes that save time (advise), and the page about
  * systems, networks and frameworks (match). */
-#include <math.h>
 #include <string.h>
 
 #include "predict/inputs/adviser.h"
@@ -19,13 +18,10 @@ static const struct dl_column advice_columns[] = {
 };
 
 static void add_advice(struct dl_table *table, const struct dl_advised *a) {
-    union dl_cell *c = dl_table_row(table);
-    c[0].string = a->change.text;
-    c[1].number = a->gain.ratio - 1;
-    c[2].number = a->gain.low - 1;
-    c[3].number = a->gain.high - 1;
-    c[4].string = dl_advise_effect_names[a->change.item->effect];
-    c[5].string = a->change.setting;
+    dl_table_add(table, {.string = a->change.text}, {.number = a->gain.ratio - 1},
+                 {.number = a->gain.low - 1}, {.number = a->gain.high - 1},
+                 {.string = dl_advise_effect_names[a->change.item->effect]},
+                 {.string = a->change.setting});
 }
 
 static void add_combination(struct dl_report *r, const struct dl_advise_report *a) {
@@ -101,12 +97,11 @@ static const struct dl_column match_columns[] = {
 };
 
 static void add_match(struct dl_table *table, const struct dl_match_row *row) {
-    union dl_cell *c = dl_table_row(table);
-    const char *const texts[] = {row->workload, row->system, row->device, row->framework};
-    const double values[] = {row->samples_per_s, row->low_samples_per_s, row->high_samples_per_s,
-                             row->samples_per_j, row->low_samples_per_j, row->high_samples_per_j};
-    for (int i = 0; i < 4; i++) c[i].string = texts[i];
-    for (int i = 0; i < 6; i++) c[4 + i].number = values[i];
+    dl_table_add(table, {.string = row->workload}, {.string = row->system}, {.string = row->device},
+                 {.string = row->framework}, {.number = row->samples_per_s},
+                 {.number = row->low_samples_per_s}, {.number = row->high_samples_per_s},
+                 {.number = row->samples_per_j}, {.number = row->low_samples_per_j},
+                 {.number = row->high_samples_per_j});
 }
 
 static void match_tables(struct dl_report *r, const struct dl_match *m) {

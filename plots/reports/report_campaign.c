@@ -3,7 +3,6 @@
  * was off. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "plots/reports/report.h"
 
@@ -16,7 +15,6 @@ static const struct dl_column columns[] = {
     {"first", "first begins", "s", DL_COLUMN_NUMBER, 0, 4},
     {"last", "last ends", "s", DL_COLUMN_NUMBER, 0, 4},
 };
-enum { RUNG, TASKS, FAILED, MEAN, SUM, FIRST, LAST };
 /* of the figure's table (plot_campaign.c) */
 enum { TASK_GROUP, TASK_SLOT, TASK_START, TASK_TRAIN, TASK_END, TASK_FAILED };
 
@@ -105,14 +103,9 @@ static enum dl_code add_rungs(struct dl_report *r, const struct dl_options *one,
             last_s = fmax(last_s, t[TASK_END].number);
         }
         if (tasks == 0) continue;
-        union dl_cell *c = dl_table_row(&table);
-        c[RUNG].integer = g - 1;
-        c[TASKS].integer = tasks;
-        c[FAILED].integer = failed;
-        c[MEAN].number = sum_s / tasks;
-        c[SUM].number = sum_s;
-        c[FIRST].number = first_s;
-        c[LAST].number = last_s;
+        dl_table_add(&table, {.integer = g - 1}, {.integer = tasks}, {.integer = failed},
+                     {.number = sum_s / tasks}, {.number = sum_s}, {.number = first_s},
+                     {.number = last_s});
     }
     dl_document_table(&r->page, &table, "The tasks by rung; a search without rungs has one.");
     return DL_OK;

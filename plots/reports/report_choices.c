@@ -1,6 +1,5 @@
 /* report_choices.c - the page about choices of nodes, stages or parts of a job on nodes of
  * different kinds, from what `search --heterogeneous --csv` wrote. */
-#include <math.h>
 #include <string.h>
 
 #include "plots/figures/choices.h"
@@ -19,12 +18,9 @@ static void choices_table(struct dl_report *r, const struct dl_choice *list, int
     struct dl_table table;
     dl_table_init(&table, r->context->arena, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < count; i++) {
-        union dl_cell *c = dl_table_row(&table);
-        const double values[] = {list[i].samples_per_s, list[i].low_samples_per_s,
-                                 list[i].high_samples_per_s, list[i].sample_energy_j,
-                                 list[i].cost_per_sample};
-        c[0].string = list[i].label;
-        for (int k = 0; k < 5; k++) c[1 + k].number = values[k];
+        dl_table_add(&table, {.string = list[i].label}, {.number = list[i].samples_per_s},
+                     {.number = list[i].low_samples_per_s}, {.number = list[i].high_samples_per_s},
+                     {.number = list[i].sample_energy_j}, {.number = list[i].cost_per_sample});
     }
     dl_document_table(&r->page, &table,
                       "Choices that fit in memory, the best one first; low and high: the 80 % "

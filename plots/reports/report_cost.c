@@ -1,6 +1,5 @@
 /* report_cost.c - how many nodes, and what they cost: time, device-hours, money, energy, carbon
  * dioxide. F-RUN-LENGTH, F-POWER, F-ENERGY, F-COST, F-KNEE */
-#include <math.h>
 #include <string.h>
 
 #include "model/core/text.h"
@@ -27,16 +26,11 @@ static void add_row(struct dl_table *table, const struct dl_prediction_row *row,
     const double time_s = whole ? run.time_s : samples / p->throughput_samples_per_s,
                  devices = (double)(row->plan->nodes * row->plan->devices_per_node);
     const struct dl_spending spent = dl_rows_spending(row, time_s);
-    union dl_cell *c = dl_table_row(table);
-    c[NODES].integer = row->plan->nodes;
-    c[TIME].number = time_s;
-    c[DEVICE_TIME].number = whole ? run.device_time_s : time_s * devices;
-    c[COST].number = spent.cost;
-    c[ENERGY].number = spent.energy_j;
-    c[CARBON].number = spent.carbon_g;
-    c[POWER].number = dl_rows_power(row).job_w;
-    c[EFFICIENCY].number = p->scaling_efficiency;
-    c[MFU].number = dl_rows_throughput(row).mfu_frac;
+    dl_table_add(table, {.integer = row->plan->nodes}, {.number = time_s},
+                 {.number = whole ? run.device_time_s : time_s * devices}, {.number = spent.cost},
+                 {.number = spent.energy_j}, {.number = spent.carbon_g},
+                 {.number = dl_rows_power(row).job_w}, {.number = p->scaling_efficiency},
+                 {.number = dl_rows_throughput(row).mfu_frac});
 }
 
 /* An item of the advice without the blanks that align it: "4 nodes, the knee: ...". */

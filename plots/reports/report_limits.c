@@ -30,13 +30,9 @@ static void put_active(struct dl_report *r, const struct dl_limits *l, double it
     dl_table_init(&table, r->context->arena, active_columns,
                   sizeof active_columns / sizeof active_columns[0]);
     for (int i = 0; i < l->active_count; i++) {
-        union dl_cell *c = dl_table_row(&table);
-        c[0].string = l->active[i].name;
-        c[1].string = l->active[i].category;
-        c[2].number = l->active[i].cost_s;
-        c[3].number = l->active[i].cost_s / iteration_s;
-        c[4].number = l->active[i].cost_bytes;
-        c[5].string = l->active[i].detail;
+        dl_table_add(&table, {.string = l->active[i].name}, {.string = l->active[i].category},
+                     {.number = l->active[i].cost_s}, {.number = l->active[i].cost_s / iteration_s},
+                     {.number = l->active[i].cost_bytes}, {.string = l->active[i].detail});
     }
     if (table.row_count > 0)
         dl_document_table(&r->page, &table, "Limits of the plan, and what each costs.");
@@ -46,9 +42,8 @@ static void put_elasticities(struct dl_report *r, const struct dl_limits *l) {
     struct dl_table table;
     dl_table_init(&table, r->context->arena, elasticity_columns, 2);
     for (int i = 0; i < l->elasticity_count; i++) {
-        union dl_cell *c = dl_table_row(&table);
-        c[0].string = l->elasticity[i].resource;
-        c[1].number = fabs(l->elasticity[i].value) < 5e-4 ? 0 : l->elasticity[i].value;
+        dl_table_add(&table, {.string = l->elasticity[i].resource},
+                     {.number = fabs(l->elasticity[i].value) < 5e-4 ? 0 : l->elasticity[i].value});
     }
     if (table.row_count > 0)
         dl_document_table(&r->page, &table,
@@ -60,11 +55,10 @@ static void put_changes(struct dl_report *r, const struct dl_limits *l, double i
     dl_table_init(&table, r->context->arena, change_columns,
                   sizeof change_columns / sizeof change_columns[0]);
     for (int i = 0; i < l->change_count && i < 8; i++) {
-        union dl_cell *c = dl_table_row(&table);
-        c[0].string = l->changes[i].text;
-        c[1].string = l->changes[i].of_plan ? "the plan" : "the machine";
-        c[2].number = l->changes[i].iteration_s;
-        c[3].number = iteration_s / l->changes[i].iteration_s - 1;
+        dl_table_add(&table, {.string = l->changes[i].text},
+                     {.string = l->changes[i].of_plan ? "the plan" : "the machine"},
+                     {.number = l->changes[i].iteration_s},
+                     {.number = iteration_s / l->changes[i].iteration_s - 1});
     }
     if (table.row_count > 0)
         dl_document_table(&r->page, &table,

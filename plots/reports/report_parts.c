@@ -194,14 +194,12 @@ static void kernel_times(struct dl_report *r, const struct dl_device *owner, boo
                   sizeof kernel_columns / sizeof kernel_columns[0]);
     for (int i = 0; i < owner->kernel_model_count && i < LIST_MOST; i++) {
         const struct dl_kernel_model *s = &owner->kernel_models[i];
-        union dl_cell *c = dl_table_row(&table);
-        c[0].string = dl_op_names[s->op];
-        c[1].string = dl_pass_names[s->pass];
-        c[2].string = dl_precision_names[s->precision];
-        c[3].integer = s->correction.samples;
-        c[4].number =
-            dl_known(s->correction.sigma_log) ? 100 * (exp(s->correction.sigma_log) - 1) : NAN;
-        c[5].string = s->source;
+        dl_table_add(
+            &table, {.string = dl_op_names[s->op]}, {.string = dl_pass_names[s->pass]},
+            {.string = dl_precision_names[s->precision]}, {.integer = s->correction.samples},
+            {.number = dl_known(s->correction.sigma_log) ? 100 * (exp(s->correction.sigma_log) - 1)
+                                                         : NAN},
+            {.string = s->source});
     }
     if (table.row_count == 0) {
         dl_document_paragraph(

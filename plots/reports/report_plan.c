@@ -122,21 +122,14 @@ static void add_row(struct dl_table *table, const struct dl_inputs *inputs,
                                           NULL,
                                           NULL};
     const struct dl_throughput t = dl_rows_throughput(&row);
-    union dl_cell *c = dl_table_row(table);
-    const double times[] = {p->iteration_s, p->iteration_low_s, p->iteration_high_s,
-                            p->compute_s,   p->comm_s,          p->exposed_comm_s};
-    c[0].string = r->framework->name;
-    c[1].integer = r->plan.nodes;
-    c[2].number = p->throughput_samples_per_s;
-    c[3].number = p->memory.total_bytes;
-    c[4].string = dl_bottleneck_names[p->bottleneck];
-    c[5].number = p->scaling_efficiency;
-    for (int i = 0; i < 6; i++) c[6 + i].number = times[i];
-    c[12].integer = r->plan.nodes * r->plan.devices_per_node;
-    if (table->column_count <= 13) return;
-    const double rates[] = {t.device_tokens_per_s, t.device_model_flop_per_s, t.mfu_frac,
-                            t.hfu_frac};
-    for (int i = 0; i < SEQUENCE_COLUMNS; i++) c[13 + i].number = rates[i];
+    dl_table_add(
+        table, {.string = r->framework->name}, {.integer = r->plan.nodes},
+        {.number = p->throughput_samples_per_s}, {.number = p->memory.total_bytes},
+        {.string = dl_bottleneck_names[p->bottleneck]}, {.number = p->scaling_efficiency},
+        {.number = p->iteration_s}, {.number = p->iteration_low_s}, {.number = p->iteration_high_s},
+        {.number = p->compute_s}, {.number = p->comm_s}, {.number = p->exposed_comm_s},
+        {.integer = r->plan.nodes * r->plan.devices_per_node}, {.number = t.device_tokens_per_s},
+        {.number = t.device_model_flop_per_s}, {.number = t.mfu_frac}, {.number = t.hfu_frac});
 }
 
 /* The answer's framework on every number of nodes, and every framework on the most. */
@@ -299,15 +292,15 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
         int groups = 0;
         add_alike(&all, a, &kinds[k], &one);
         DL_TRY(dl_compare_summarize(&one, &list, &groups, err));
-        union dl_cell *c = dl_table_row(&table);
-        c[0].string = kinds[k].name;
-        c[1].integer = 0;
-        if (one.count == 0 || groups < 2) continue;
+        if (one.count == 0 || groups < 2) {
+            dl_table_add(&table, {.string = kinds[k].name}, {.integer = 0});
+            continue;
+        }
         const struct dl_error_summary *s = &list[groups - 2]; /* "all" */
-        const double values[] = {s->time_mape_pct, s->time_median_ape_pct, s->time_max_ape_pct,
-                                 s->time_bias_pct, s->inside_pct};
-        c[1].integer = s->rows;
-        for (int v = 0; v < 5; v++) c[2 + v].number = values[v];
+        dl_table_add(&table, {.string = kinds[k].name}, {.integer = s->rows},
+                     {.number = s->time_mape_pct}, {.number = s->time_median_ape_pct},
+                     {.number = s->time_max_ape_pct}, {.number = s->time_bias_pct},
+                     {.number = s->inside_pct});
     }
     if (count == 0)
         dl_document_paragraph(&r->page,

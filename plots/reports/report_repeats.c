@@ -93,29 +93,23 @@ static const struct dl_column columns[] = {
 };
 
 static void add_group(struct dl_table *table, struct group *g) {
-    union dl_cell *c = dl_table_row(table);
     const struct dl_csv *csv = g->csv;
     const double devices = number(csv, g->row, "nodes") * number(csv, g->row, "devices_per_node");
     double low = NAN, high = NAN;
     dl_sort(g->values, g->count);
     if (g->count >= FEWEST_RUNS) dl_median_interval(g->values, g->count, &low, &high);
     const double median = dl_quantile_sorted(g->values, g->count, 0.5);
-    c[0].string =
-        dl_arena_printf(table->arena, "%s %s%s%s %s", cell(csv, g->row, "framework"),
-                        cell(csv, g->row, "workload"), *cell(csv, g->row, "input") != 0 ? " " : "",
-                        cell(csv, g->row, "input"), cell(csv, g->row, "precision"));
-    c[1].string = dl_arena_printf(table->arena, "%s x %s", cell(csv, g->row, "nodes"),
-                                  cell(csv, g->row, "devices_per_node"));
-    c[2].integer = devices > 1 ? 3 : 2;
-    c[3].integer = (int64_t)g->count;
-    c[4].integer = (int64_t)g->steps;
-    c[5].integer = (int64_t)g->outliers;
-    c[6].integer = g->disturbed;
-    c[7].number = median;
-    c[8].number = low;
-    c[9].number = high;
-    c[10].number = (high - low) / median;
-    c[11].string = cell(csv, g->row, "unit");
+    dl_table_add(table,
+                 {.string = dl_arena_printf(
+                      table->arena, "%s %s%s%s %s", cell(csv, g->row, "framework"),
+                      cell(csv, g->row, "workload"), *cell(csv, g->row, "input") != 0 ? " " : "",
+                      cell(csv, g->row, "input"), cell(csv, g->row, "precision"))},
+                 {.string = dl_arena_printf(table->arena, "%s x %s", cell(csv, g->row, "nodes"),
+                                            cell(csv, g->row, "devices_per_node"))},
+                 {.integer = devices > 1 ? 3 : 2}, {.integer = (int64_t)g->count},
+                 {.integer = (int64_t)g->steps}, {.integer = (int64_t)g->outliers},
+                 {.integer = g->disturbed}, {.number = median}, {.number = low}, {.number = high},
+                 {.number = (high - low) / median}, {.string = cell(csv, g->row, "unit")});
 }
 
 static const struct dl_column figure_columns[] = {

@@ -138,15 +138,12 @@ static void machine_table(struct dl_report *r, const struct dl_modelled **list, 
                   sizeof machine_columns / sizeof machine_columns[0]);
     for (int i = 0; i < count; i++) {
         const struct dl_system *s = list[i]->system;
-        union dl_cell *c = dl_table_row(&table);
-        c[0].string = s->name;
-        c[1].integer = s->nodes;
-        c[2].integer = s->devices_per_node;
-        c[3].string = s->device->name;
-        c[4].number = s->device->memory_bytes;
-        c[5].number = s->has_intra ? s->intra.bandwidth_bytes_per_s : NAN;
-        c[6].number = s->has_inter ? s->inter.bandwidth_bytes_per_s : NAN;
-        c[7].string = s->calibration.measured_on != NULL ? "measured" : s->source;
+        dl_table_add(&table, {.string = s->name}, {.integer = s->nodes},
+                     {.integer = s->devices_per_node}, {.string = s->device->name},
+                     {.number = s->device->memory_bytes},
+                     {.number = s->has_intra ? s->intra.bandwidth_bytes_per_s : NAN},
+                     {.number = s->has_inter ? s->inter.bandwidth_bytes_per_s : NAN},
+                     {.string = s->calibration.measured_on != NULL ? "measured" : s->source});
     }
     dl_document_table(&r->page, &table,
                       "The machines; bandwidths are per direction, between nodes of one adapter.");

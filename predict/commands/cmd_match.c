@@ -1,6 +1,5 @@
 /* cmd_match.c - compares machines for workloads: samples per second and per
  * joule of every combination. */
-#include <math.h>
 
 #include "model/core/figure.h"
 #include "model/core/text.h"

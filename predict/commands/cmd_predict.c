@@ -1,6 +1,5 @@
 /* cmd_predict.c - how long do an iteration and an epoch take, where does the time go, and does
  * the plan fit in memory? */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* cmd_probe_run.c - which short runs would make the prediction of a long one surer? Prints a job
  * script. */
-#include <math.h>
 #include <string.h>
 
 #include "model/core/columns.h"

@@ -1,7 +1,6 @@
 /* cmd_search.c - which strategy, split, micro-batch and schedule is best on this many devices, and
  * which are impossible and why? */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

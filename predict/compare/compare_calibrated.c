@@ -2,7 +2,6 @@
  * a calibrated profile would predict them: five folds over the sizes of each series (series.h), or
  * each rank count from the others. */
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/diagnose.h"
 #include "predict/compare/compare.h"

@@ -4,7 +4,6 @@
 #include "predict/compare/compare_cause.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/correct.h"
 

@@ -3,7 +3,6 @@
 #include "predict/compare/compare_markdown.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* A cell must not hold the separator or the end of a line. */

@@ -1,7 +1,6 @@
 /* row_system.c - see row_system.h. */
 #include "predict/compare/row_system.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "model/network/libraries/nccl.h"

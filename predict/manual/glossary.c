@@ -1,7 +1,6 @@
 /* glossary.c - the words of the answers. Headings of tables that are plain units are not listed. */
 #include "predict/manual/glossary.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "predict/manual/wrap.h"

@@ -2,7 +2,6 @@
 #include "predict/output/advice_print.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/core/figure.h"
 #include "model/core/text.h"

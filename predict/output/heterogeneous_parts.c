@@ -1,6 +1,5 @@
 /* heterogeneous_parts.c - `search --heterogeneous --place stages|parts`: where the stages of a
  * pipeline run, and workers, parameter servers and the decoding of samples. */
-#include <math.h>
 
 #include "model/core/columns.h"
 #include "model/core/text.h"

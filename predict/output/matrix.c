@@ -1,6 +1,5 @@
 /* matrix.c - frameworks x numbers of nodes. */
 #include <math.h>
-#include <string.h>
 
 #include "predict/output/predicted.h"
 

@@ -1,5 +1,4 @@
 /* predicted_notes.c - messages on predicted rows: warnings and omissions. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 

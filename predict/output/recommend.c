@@ -1,9 +1,7 @@
 /* recommend.c - which of the predicted rows to take. */
-#include <string.h>
 
 #include "model/core/figure.h"
 #include "model/core/text.h"
-#include "model/core/units.h"
 #include "model/framework/gradient_sync.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/correct.h"

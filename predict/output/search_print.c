@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/statistics/stats.h"
 #include "model/core/figure.h"
 #include "model/core/text.h"
 #include "model/engine/strategies/strategy.h"
@@ -55,12 +54,9 @@ static const char *terms_text(struct dl_arena *arena, const struct dl_prediction
             left++;
             continue;
         }
-        union dl_cell *c = dl_table_row(&table);
-        c[0].string = p->terms[i].name;
-        c[1].string = p->terms[i].formula;
-        c[2].number = memory ? NAN : p->terms[i].value;
-        c[3].number = memory ? p->terms[i].value : NAN;
-        c[4].string = p->terms[i].inputs;
+        dl_table_add(&table, {.string = p->terms[i].name}, {.string = p->terms[i].formula},
+                     {.number = memory ? NAN : p->terms[i].value},
+                     {.number = memory ? p->terms[i].value : NAN}, {.string = p->terms[i].inputs});
     }
     if (left > 0) {
         union dl_cell *c = dl_table_row(&table);

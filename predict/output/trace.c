@@ -2,7 +2,6 @@
  * a pipeline one of each stage) is a process, a lane a thread. */
 #include "predict/output/trace.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "model/core/file.h"

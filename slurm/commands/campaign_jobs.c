@@ -120,20 +120,14 @@ static const char *parameters_text(const struct dl_campaign_trial *trial, struct
 
 static void add_trial(struct dl_table *table, const struct dl_campaign_file *file,
                       const struct dl_trial_line *line, int slot, double first_s) {
-    union dl_cell *c = dl_table_row(table);
     const struct dl_campaign_trial *trial = &file->trials[line->trial];
-    c[0].integer = line->trial;
-    c[1].integer = 0;
-    c[2].integer = slot;
-    c[3].number = line->asked_s - first_s;
-    c[4].number = (dl_known(line->train_s) ? line->train_s : line->end_s) - first_s;
-    c[5].number = line->end_s - first_s;
-    c[6].boolean = line->failed;
-    c[7].string = line->node;
-    c[8].integer = trial->batch_per_device;
-    c[9].string = parameters_text(trial, table->arena);
-    c[10].number = line->test_loss;
-    c[11].number = line->accuracy_frac;
+    dl_table_add(table, {.integer = line->trial}, {.integer = 0}, {.integer = slot},
+                 {.number = line->asked_s - first_s},
+                 {.number = (dl_known(line->train_s) ? line->train_s : line->end_s) - first_s},
+                 {.number = line->end_s - first_s}, {.boolean = line->failed},
+                 {.string = line->node}, {.integer = trial->batch_per_device},
+                 {.string = parameters_text(trial, table->arena)}, {.number = line->test_loss},
+                 {.number = line->accuracy_frac});
 }
 
 /* Best result of the search and its duration, as text. */

@@ -92,17 +92,14 @@ static const struct dl_column columns[] = {
 };
 
 static void add_state(struct dl_table *table, const struct state *s) {
-    union dl_cell *c = dl_table_row(table);
     const char *id = s->run->id, *end = strrchr(id, '-');
-    c[0].string = dl_arena_strndup(table->arena, id, end == NULL ? strlen(id) : (size_t)(end - id));
-    c[1].integer = level_of(s->run);
-    c[2].integer = (int64_t)s->ended;
-    c[3].integer = s->open;
-    c[4].integer = s->disturbed;
-    c[5].integer = s->warm;
-    const double numbers[] = {s->median_s, s->low_s, s->high_s, s->width_frac};
-    for (int i = 0; i < 4; i++) c[6 + i].number = numbers[i];
-    c[10].integer = s->missing;
+    dl_table_add(table,
+                 {.string = dl_arena_strndup(table->arena, id,
+                                             end == NULL ? strlen(id) : (size_t)(end - id))},
+                 {.integer = level_of(s->run)}, {.integer = (int64_t)s->ended},
+                 {.integer = s->open}, {.integer = s->disturbed}, {.integer = s->warm},
+                 {.number = s->median_s}, {.number = s->low_s}, {.number = s->high_s},
+                 {.number = s->width_frac}, {.integer = s->missing});
 }
 
 /* The missing repeats of one configuration, in place of its one run. */

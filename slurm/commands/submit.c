@@ -2,7 +2,6 @@
  * called, and gets the job id afterwards; the job records its id too, so that nothing is lost if
  * this process dies in between. */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -29,18 +28,10 @@ static void add_row(struct dl_table *table, const struct dl_slurm_plan *plan, in
                     const char *job_id) {
     const struct dl_run_record *run = &plan->runs[i];
     const struct dl_script script = {.site = plan->site, .launch = plan->launches[i], .run = run};
-    union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return;
-    cells[0].string = run->id;
-    cells[1].string = run->framework;
-    cells[2].string = run->workload;
-    cells[3].integer = run->nodes;
-    cells[4].integer = dl_script_tasks(&script);
-    cells[5].integer = dl_script_cores(&script);
-    cells[6].integer = run->batch_per_device;
-    cells[7].integer = run->steps;
-    cells[8].string = job_id;
-    cells[9].string = run->folder;
+    dl_table_add(table, {.string = run->id}, {.string = run->framework}, {.string = run->workload},
+                 {.integer = run->nodes}, {.integer = dl_script_tasks(&script)},
+                 {.integer = dl_script_cores(&script)}, {.integer = run->batch_per_device},
+                 {.integer = run->steps}, {.string = job_id}, {.string = run->folder});
 }
 
 /* The requested runs, or a campaign as one run. */

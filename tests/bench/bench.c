@@ -1,7 +1,6 @@
 /* bench.c - time of the model's own functions: one kernel, one collective, one prediction. Prints;
  * judges nothing. */
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "model/network/collective.h"

@@ -2,7 +2,6 @@
  * shape. */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/fuzz/check_net.h"
 #include "tests/fuzz/mutate_onnx.h"

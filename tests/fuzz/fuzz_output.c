@@ -3,7 +3,6 @@
  * jansson, the CSV by the program's own reader, and the text is compared cell by cell. */
 #include <jansson.h>
 #include <math.h>
-#include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/core/csv_field.h"
 #include "model/network/coll_match.h"

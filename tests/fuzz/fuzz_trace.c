@@ -2,9 +2,7 @@
  * a trace: no time is negative. */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "import/import_bench.h"

@@ -5,7 +5,6 @@
  * al. 2023). */
 #include <limits.h>
 
-#include "model/engine/pipeline.h"
 #include "model/engine/schedule.h"
 #include "model/engine/strategies/strategy.h"
 #include "tests/check.h"

@@ -1,6 +1,5 @@
 /* Random expressions of workload files against their values; others are cases of
  * tests/golden/texts.txt. */
-#include <stdbool.h>
 
 #include "model/workload/workload_expr.h"
 #include "tests/check.h"

@@ -3,7 +3,6 @@
 #include "model/statistics/mixed_model.h"
 #include "model/statistics/ranking.h"
 #include "model/statistics/robust_fit.h"
-#include "model/statistics/stats.h"
 #include "model/engine/correct.h"
 #include "model/engine/interval.h"
 #include "predict/compare/decisions.h"

@@ -114,13 +114,6 @@ static void mlsl_activations(void **state) {
     assert_int_equal(terms_named(&p, "reduce_scatter of"), 3);
     assert_int_equal(terms_named(&p, "reduce_scatter of fc"), 0);
     check_close(p.messages.bytes, 4.0 * BATCH * ((A + B + C + FC) + (A + B + C)), 1e-12);
-    /* MLSL itself gathers on the first device and broadcasts. */
-    b.f.framework.activations.gathers_by_root = true;
-    const struct dl_prediction rooted = predict(&b);
-    assert_int_equal(terms_named(&rooted, "all_gather of"), 0);
-    assert_int_equal(terms_named(&rooted, "broadcast of"), 4);
-    assert_true(rooted.comm_s > p.comm_s);
-    b.f.framework.activations.gathers_by_root = false;
     /* A filter-parallel framework that sums gradients in full has the same sizes, in all-reduces
      * that take longer. */
     b.f.plan.strategy = dl_strategy_find("filter");
@@ -245,7 +238,7 @@ static void halos_in_a_chain(void **state) {
     make(&b, "spatial");
     b.f.plan.sp = 4;
     struct dl_activation_policy *policy = &b.f.framework.activations;
-    policy->spatial_dims = 1, policy->halo_library = policy->activation_library = DL_LIB_MPI;
+    policy->spatial_dims = 1, policy->activation_library = DL_LIB_MPI;
     fake_behaviour(&b.f.framework, "chainermn");
     policy->halo_message_s = 1e-3;
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),

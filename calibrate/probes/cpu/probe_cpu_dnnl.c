@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum dl_code dl_dnnl_check(dnnl_status_t status, const char *call, struct dl_err *err) {
     if (status == dnnl_success) return DL_OK;

@@ -3,7 +3,6 @@
 
 #include <cublas_v2.h>
 #include <stdio.h>
-#include <string.h>
 
 static const struct dl_probe *const probes[] = {
     &dl_probe_gpu_gemm,

@@ -4,7 +4,6 @@
 #include "calibrate/probes/cuda/probe_cuda.h"
 
 #include <cublas_v2.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 
 #include <cublas_v2.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 
 struct gemm {

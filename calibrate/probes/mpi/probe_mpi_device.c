@@ -6,7 +6,6 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(OPEN_MPI) && OPEN_MPI

@@ -6,7 +6,6 @@
 #ifdef DL_HAVE_MPI
 #include <mpi.h>
 #endif
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <netinet/in.h>

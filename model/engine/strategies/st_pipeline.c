@@ -1,7 +1,6 @@
 /* st_pipeline.c - pipeline: consecutive layers on every device, alone or with replicas of the
  * pipeline. F-PIPE-GPIPE. */
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/pipe.h"
 #include "model/engine/pipeline.h"

@@ -30,7 +30,6 @@
  * compute next to it loses C/M of the time that both take.
  */
 #include <math.h>
-#include <string.h>
 
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/micro_batch_builder.h"

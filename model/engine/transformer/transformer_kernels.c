@@ -15,7 +15,6 @@
  * queries and keys, and c - 1 shares of s/c queries and s/2c keys without a mask, each merged into
  * the output (2R + 1W).
  */
-#include <math.h>
 #include <string.h>
 
 #include "model/framework/facts.h"

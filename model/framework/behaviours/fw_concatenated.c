@@ -9,7 +9,6 @@
  * once. Source: tf-source
  * (cross_device_ops.py, cross_device_utils.py).
  */
-#include <math.h>
 #include <stddef.h>
 
 #include "model/framework/gradient_sync.h"

@@ -6,7 +6,6 @@
  * before that layer's next forward pass. Sources: caffe-source
  * (parallel.cpp), mlsl-source (multi_sync.hpp).
  */
-#include <stddef.h>
 
 #include "model/framework/gradient_sync.h"
 

@@ -7,7 +7,6 @@
  * code (1 bit: 0.125 byte; the scale of each column is neglected). Source: cntk-docs; the passes
  * are counted here.
  */
-#include <stddef.h>
 
 #include "model/framework/gradient_sync.h"
 

@@ -2,8 +2,6 @@
  * release; us). A release that was not read takes the numbers of the one before. */
 #include "model/network/libraries/nccl.h"
 
-#include <string.h>
-
 const struct dl_collective_algorithm dl_nccl_algorithms[] = {
     [DL_NCCL_TREE] = {"tree", "two complementary binary trees between nodes, chains inside",
                       DL_ON(ALL_REDUCE), "F-NCCL", "nccl-tuning"},

@@ -7,7 +7,6 @@
  * passes of those that are missing. Sources: zero-bubble; torch's ScheduleZBVZeroBubble.
  * F-PIPE-ZBV */
 #include <math.h>
-#include <stddef.h>
 
 #include "model/plan/pipeline_schedule.h"
 

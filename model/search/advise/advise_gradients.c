@@ -4,7 +4,6 @@
 
 #include "model/framework/gradient_sync.h"
 #include "model/framework/gradient_width.h"
-#include "model/network/collective.h"
 #include "model/search/advise/advise.h"
 #include "model/workload/layer.h"
 
