@@ -38,8 +38,8 @@ static const struct dl_config_key *in_table(const struct dl_config_key *table, c
     return NULL;
 }
 
-static const struct dl_config_key *find_key(const struct dl_config_family *family,
-                                            const char *key) {
+const struct dl_config_key *dl_config_key_of(const struct dl_config_family *family,
+                                             const char *key) {
     const struct dl_config_key *const tables[] = {family->keys, family->shared, family->base,
                                                   dl_config_ignored};
     for (int i = 0; i < 4; i++) {
@@ -178,6 +178,24 @@ static enum dl_code take_layer_types(struct reader *r, const char *path,
     return set_number(r, path, "full_every", full == 0 ? 0 : every);
 }
 
+/* The config's `layers` come first. */
+static enum dl_code take_places(struct reader *r, const struct dl_config_key *key, const char *path,
+                                const struct dl_json_node *n) {
+    const size_t layers = (size_t)number_of(r->model, "layers", 0);
+    if (n->kind != DL_JSON_ARRAY || layers == 0 || layers > 10000)
+        return dl_json_fail(r->doc, path, r->err,
+                            "expected a list of layers, and num_hidden_layers");
+    char *pattern = dl_arena_alloc(r->arena, layers + 1, 1);
+    memset(pattern, key->parameter[0], layers);
+    for (const struct dl_json_node *e = n->child; e != NULL; e = e->next) {
+        DL_TRY(need_whole(r, path, e));
+        if (e->number >= (double)layers)
+            return dl_json_fail(r->doc, path, r->err, "expected numbers below %zu", layers);
+        pattern[(size_t)e->number] = '*';
+    }
+    return set(r, path, "pattern", true, pattern);
+}
+
 static enum dl_code read_members(struct reader *r, const struct dl_json_node *object,
                                  const char *prefix);
 
@@ -214,6 +232,9 @@ static enum dl_code take_number(struct reader *r, const struct dl_config_key *ke
     case DL_CONFIG_ONLY:
         if (n->kind == DL_JSON_NUMBER && n->number == key->only) return DL_OK;
         return dl_json_fail(r->doc, path, r->err, "expected %g", key->only);
+    case DL_CONFIG_AUTO:
+        if (n->kind == DL_JSON_STRING && strcmp(n->string, "auto") == 0) return DL_OK;
+        /* fall through */
     default: DL_TRY(need_whole(r, path, n)); return set_number(r, path, key->parameter, n->number);
     }
 }
@@ -247,6 +268,14 @@ static enum dl_code take_flag(struct reader *r, const struct dl_config_key *key,
 }
 
 /* Uses of a text, a list or a null. */
+static enum dl_code take_mixed(struct reader *r, const struct dl_config_key *key, const char *path,
+                               const struct dl_json_node *n) {
+    const char *fault = NULL, *pattern = dl_config_pattern(
+                                  n, key->parameter[0], &r->model->listed_layers, r->arena, &fault);
+    if (pattern == NULL) return dl_json_fail(r->doc, path, r->err, "%s", fault);
+    return set(r, path, "pattern", true, pattern);
+}
+
 static enum dl_code take_other(struct reader *r, const struct dl_config_key *key, const char *path,
                                const struct dl_json_node *n) {
     const char *text = n->kind == DL_JSON_STRING ? n->string : "";
@@ -262,6 +291,9 @@ static enum dl_code take_other(struct reader *r, const struct dl_config_key *key
             return set(r, path, key->parameter, true, "layernorm");
         if (strstr(text, "rmsnorm") != NULL) return set(r, path, key->parameter, true, "rmsnorm");
         return dl_json_fail(r->doc, path, r->err, "expected a layernorm or an rmsnorm");
+    case DL_CONFIG_MIXED: return take_mixed(r, key, path, n);
+    case DL_CONFIG_POSITION:
+        return set(r, path, "pos", true, strcmp(text, "rope") == 0 ? "rope" : "none");
     default: /* NOTED */
         if (!(n->kind == DL_JSON_NUMBER && n->number == 0) &&
             !(n->kind == DL_JSON_BOOL && !n->boolean))
@@ -274,12 +306,15 @@ static enum dl_code take(struct reader *r, const struct dl_config_key *key, cons
                          const struct dl_json_node *n) {
     if (n->kind == DL_JSON_NULL) return DL_OK; /* as if absent */
     switch (key->use) {
+    case DL_CONFIG_PLACES: /* by read_places */
     case DL_CONFIG_IGNORED: return DL_OK;
     case DL_CONFIG_ACTIVATION: return take_activation(r, path, n);
     case DL_CONFIG_LAYERS: return take_layer_types(r, path, n);
     case DL_CONFIG_EMPTY:
     case DL_CONFIG_INSIDE:
     case DL_CONFIG_NORM:
+    case DL_CONFIG_MIXED:
+    case DL_CONFIG_POSITION:
     case DL_CONFIG_NOTED: return take_other(r, key, path, n);
     case DL_CONFIG_FLAG:
     case DL_CONFIG_HALVES:
@@ -294,7 +329,7 @@ static enum dl_code take(struct reader *r, const struct dl_config_key *key, cons
 static enum dl_code read_members(struct reader *r, const struct dl_json_node *object,
                                  const char *prefix) {
     for (const struct dl_json_node *n = object->child; n != NULL; n = n->next) {
-        const struct dl_config_key *key = find_key(r->model->family, n->key);
+        const struct dl_config_key *key = dl_config_key_of(r->model->family, n->key);
         const char *path =
             prefix[0] == '\0' ? n->key : dl_arena_printf(r->arena, "%.100s.%.100s", prefix, n->key);
         if (key != NULL) {
@@ -303,6 +338,15 @@ static enum dl_code read_members(struct reader *r, const struct dl_json_node *ob
             dl_text_printf(&r->unknown, "%s%s", r->unknown.length > 0 ? ", " : "", path);
             if (r->first_unknown == NULL) r->first_unknown = path;
         }
+    }
+    return DL_OK;
+}
+
+static enum dl_code read_places(struct reader *r, const struct dl_json_node *object) {
+    for (const struct dl_json_node *n = object->child; n != NULL; n = n->next) {
+        const struct dl_config_key *key = dl_config_key_of(r->model->family, n->key);
+        if (key != NULL && key->use == DL_CONFIG_PLACES && n->kind != DL_JSON_NULL)
+            DL_TRY(take_places(r, key, n->key, n));
     }
     return DL_OK;
 }
@@ -338,6 +382,28 @@ static const char *key_of(const struct dl_config_family *family, const char *par
             if (k->parameter != NULL && strcmp(k->parameter, parameter) == 0)
                 return dl_arena_strndup(arena, k->keys, strcspn(k->keys, " "));
     return parameter;
+}
+
+/* Those of layers with a state. */
+static enum dl_code finish_state(struct reader *r) {
+    struct dl_config_model *m = r->model;
+    const double expand = number_of(m, "ssm_expand", 2), listed = m->listed_layers;
+    drop_value(m, "ssm_expand");
+    if (value_of(m, "ssm_heads") != NULL && value_of(m, "ssm_head_dim") == NULL)
+        DL_TRY(set(r, "", "ssm_head_dim", true,
+                   dl_arena_printf(r->arena, "%.15g*hidden/ssm_heads", expand)));
+    if (listed > 0 && value_of(m, "layers") == NULL) DL_TRY(set_number(r, "", "layers", listed));
+    if (listed > 0 && number_of(m, "layers", 0) != listed)
+        return dl_json_fail(r->doc, "num_hidden_layers", r->err,
+                            "expected the %.0f layers of the list of their kinds", listed);
+    /* experts or not, these have an MLP for every token */
+    if (strcmp(m->family->model_type, "granitemoehybrid") == 0 && number_of(m, "experts", 0) < 2 &&
+        value_of(m, "shared_ffn") != NULL) {
+        drop_value(m, "ffn");
+        DL_TRY(set_number(r, "", "ffn", number_of(m, "shared_ffn", 0)));
+        drop_value(m, "shared_ffn");
+    }
+    return DL_OK;
 }
 
 /* Parameters that follow from several members. */
@@ -398,7 +464,9 @@ enum dl_code dl_config_parse(const char *name, const char *text, size_t length, 
     if (text_model != doc->root && tie != NULL && tie->kind == DL_JSON_BOOL &&
         dl_json_member(text_model, "tie_word_embeddings", 19) == NULL)
         DL_TRY(set(&r, "tie_word_embeddings", "tied", true, tie->boolean ? "1" : "0"));
+    DL_TRY(read_places(&r, text_model));
     DL_TRY(refuse_unknown(&r));
+    DL_TRY(finish_state(&r));
     return finish(&r);
 }
 
@@ -424,69 +492,4 @@ const char *dl_config_text(const struct dl_config_model *m, const char *name,
             dl_jw_string(&w, m->values[i].parameter, m->values[i].text);
     }
     return dl_jw_text(&w);
-}
-
-/* ---- the command ---- */
-
-enum { CONFIG_BYTES = 4 << 20 };
-
-/* Name of the folder of the file, which is the model's, else of its type. */
-static const char *default_name(struct dl_arena *arena, const char *path, const char *type) {
-    const char *slash = strrchr(path, '/'), *from = slash;
-    while (from != NULL && from > path && from[-1] != '/') from--;
-    const bool folder = slash != NULL && slash > from && from[0] != '.';
-    char *name = folder ? dl_arena_strndup(arena, from, (size_t)(slash - from))
-                        : dl_arena_strdup(arena, type);
-    for (char *at = name; at != NULL && *at != '\0'; at++) {
-        const bool plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                           (*at >= '0' && *at <= '9') || strchr("._-", *at) != NULL;
-        if (!plain) *at = '_';
-    }
-    return name;
-}
-
-/* The workload that the text makes, with the one that it extends. */
-static enum dl_code build(struct dl_context *context, const char *text,
-                          const struct dl_config_model *model, const char *path,
-                          struct dl_workload *out, struct dl_err *err) {
-    struct dl_json *docs[2];
-    const char *base;
-    struct dl_err inner = {.code = DL_OK};
-    DL_TRY(dl_data_path(&context->data, DL_DATA_WORKLOAD, model->family->extends, context->arena,
-                        &base, err));
-    DL_TRY(dl_json_parse("imported workload", text, strlen(text), context->arena, &docs[0], err));
-    DL_TRY(dl_json_read(base, context->arena, &docs[1], err));
-    const struct dl_json *const chain[] = {docs[0], docs[1]};
-    const enum dl_code code = dl_workload_build(chain, 2, NULL, 0, context->arena, out, &inner);
-    if (code == DL_OK || code == DL_ERR_SYSTEM) return code;
-    return dl_fail_at(err, path, 0, 0, NULL, "its values do not make a workload: %.200s: %.300s",
-                      inner.key, inner.message);
-}
-
-enum dl_code dl_import_config(struct dl_context *context, const struct dl_options *options,
-                              const struct dl_import_asked *asked, struct dl_err *err) {
-    struct dl_config_model model;
-    struct dl_workload workload;
-    char *json = NULL;
-    size_t length = 0;
-    DL_TRY(dl_import_files(options, 1, err));
-    const char *path = options->positional[1];
-    DL_TRY(dl_data_read(&context->data, path, CONFIG_BYTES, context->arena, &json, &length, err));
-    DL_TRY(dl_config_parse(path, json, length, asked->skip_unknown, context->arena, &model, err));
-    const char *name =
-        asked->name != NULL ? asked->name : default_name(context->arena, path, model.type);
-    const char *text = name == NULL ? NULL : dl_config_text(&model, name, context->arena);
-    DL_TRY(build(context, text, &model, path, &workload, err));
-    DL_TRY(context->output(options, text, err));
-    context->note(context, "%s: %.0f parameters, %.0f of them active; %.0f tokens a sample", name,
-                  workload.parameters, workload.active_parameters, workload.sequence);
-    if (model.by_members)
-        context->note(context,
-                      "model_type \"%.60s\" is not known: its members are read as those of a Llama",
-                      model.type);
-    for (int i = 0; i < model.left_out_count; i++)
-        context->note(context, "left out: %s", model.left_out[i]);
-    if (model.skipped != NULL)
-        context->note(context, "warning: left out members that are not known: %s", model.skipped);
-    return DL_OK;
 }

@@ -21,14 +21,18 @@ enum dl_config_use {
     DL_CONFIG_SELECTED,   /* keys that an index selects for each query: read as a window */
     DL_CONFIG_WINDOWED,   /* whether the window is in force; true is not known */
     DL_CONFIG_LAYERS,     /* list of "sliding_attention" and "full_attention" */
-    DL_CONFIG_LENGTH,     /* longest sequence */
-    DL_CONFIG_ONLY,       /* a number that must be the one given */
-    DL_CONFIG_TRUE,       /* false would change the work in a way that is not known */
-    DL_CONFIG_FALSE,      /* true would change the work in a way that is not known */
-    DL_CONFIG_EMPTY,      /* a list that must be empty */
-    DL_CONFIG_INSIDE,     /* an object with members of the same table */
-    DL_CONFIG_NOTED,      /* left out of the workload, with a note */
-    DL_CONFIG_IGNORED     /* changes nothing that is modelled */
+    DL_CONFIG_MIXED,    /* which layers have attention, state, MLP; parameter: letter of a state */
+    DL_CONFIG_PLACES,   /* numbers of the layers with attention; parameter as above */
+    DL_CONFIG_AUTO,     /* NUMBER, or "auto": none */
+    DL_CONFIG_POSITION, /* "rope", or another word for none */
+    DL_CONFIG_LENGTH,   /* longest sequence */
+    DL_CONFIG_ONLY,     /* a number that must be the one given */
+    DL_CONFIG_TRUE,     /* false would change the work in a way that is not known */
+    DL_CONFIG_FALSE,    /* true would change the work in a way that is not known */
+    DL_CONFIG_EMPTY,    /* a list that must be empty */
+    DL_CONFIG_INSIDE,   /* an object with members of the same table */
+    DL_CONFIG_NOTED,    /* left out of the workload, with a note */
+    DL_CONFIG_IGNORED   /* changes nothing that is modelled */
 };
 
 struct dl_config_key {
@@ -55,6 +59,9 @@ struct dl_config_alias {
 };
 extern const struct dl_config_alias dl_config_aliases[];
 extern const struct dl_config_key dl_config_ignored[]; /* of every family */
+/* What a member does; NULL: the family has none of that name. */
+const struct dl_config_key *dl_config_key_of(const struct dl_config_family *family,
+                                             const char *key);
 
 struct dl_config_value {
     const char *parameter, *text;
@@ -66,6 +73,7 @@ struct dl_config_model {
     struct dl_config_value values[DL_CONFIG_VALUES];
     int value_count;
     double longest;          /* sequence; NAN: unknown */
+    double listed_layers;    /* of which the config lists the kind; 0: none */
     const char *left_out[4]; /* parts of the model that the workload has not */
     int left_out_count;
     const char *type;    /* of the config, where it is not the family's */
@@ -84,6 +92,11 @@ enum dl_code dl_config_parse(const char *name, const char *text, size_t length, 
 enum dl_code dl_config_find(const struct dl_json *document, struct dl_config_model *model,
                             struct dl_arena *arena, const struct dl_json_node **out,
                             struct dl_err *err);
+/* F-MIXED-STACK: the letters of `pattern` from a config's list or word; NULL: *fault says why. Once
+ * over, where they repeat. `letter`: of a layer with a state. */
+const char *dl_config_pattern(const struct dl_json_node *node, char letter, double *layers_out,
+                              struct dl_arena *arena, const char **fault);
+
 /* Values of the vision tower (F-TOWER), or its name among what is left out. DL_ERR_INPUT: a member
  * of vision_config that is no whole number. */
 enum dl_code dl_config_vision(const struct dl_json *document, struct dl_arena *arena,

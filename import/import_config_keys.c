@@ -43,20 +43,45 @@ static const struct dl_config_key llama_keys[] = {
 };
 
 /* Mixtures of experts on top of those. */
-static const struct dl_config_key expert_keys[] = {
-    NUMBER("num_local_experts num_experts n_routed_experts num_routed_experts", "experts"),
-    NUMBER("num_experts_per_tok experts_per_token moe_topk", "topk"),
-    NUMBER("moe_intermediate_size", "expert_ffn"),
-    NUMBER("n_shared_experts num_shared_experts", "shared_experts"),
-    NUMBER("shared_expert_intermediate_size shared_intermediate_size", "shared_ffn"),
-    NUMBER("first_k_dense_replace", "dense_layers"),
-    NUMBER("moe_layer_freq decoder_sparse_step interleave_moe_layer_step", "moe_every"),
-    KEY("mlp_only_layers", EMPTY),
-    SETS("capacity_factor", NOTED, "the capacity of experts (capacity_factor)"),
-    SETS("use_routing_bias use_moe_router_bias", FLAG, "router_bias"),
-    KEY("moe_layers router_jitter_noise router_aux_loss_coef output_router_logits norm_topk_prob "
-        "scoring_func routed_scaling_factor topk_method topk_group n_group aux_loss_alpha seq_aux "
-        "ep_size",
+#define EXPERTS                                                                                    \
+    NUMBER("num_local_experts num_experts n_routed_experts num_routed_experts", "experts"),        \
+        NUMBER("num_experts_per_tok experts_per_token moe_topk", "topk"),                          \
+        NUMBER("moe_intermediate_size", "expert_ffn"),                                             \
+        NUMBER("n_shared_experts num_shared_experts", "shared_experts"),                           \
+        NUMBER("shared_expert_intermediate_size shared_intermediate_size", "shared_ffn"),          \
+        NUMBER("first_k_dense_replace", "dense_layers"),                                           \
+        NUMBER("moe_layer_freq decoder_sparse_step interleave_moe_layer_step", "moe_every"),       \
+        KEY("mlp_only_layers", EMPTY),                                                             \
+        SETS("capacity_factor", NOTED, "the capacity of experts (capacity_factor)"),               \
+        SETS("use_routing_bias use_moe_router_bias", FLAG, "router_bias"),                         \
+        KEY("moe_layers router_jitter_noise router_aux_loss_coef output_router_logits "            \
+            "norm_topk_prob "                                                                      \
+            "scoring_func routed_scaling_factor topk_method topk_group n_group aux_loss_alpha "    \
+            "seq_aux "                                                                             \
+            "ep_size",                                                                             \
+            IGNORED)
+static const struct dl_config_key expert_keys[] = {EXPERTS, {0}};
+
+/* Mamba-2 beside those, as Bamba, Granite, Falcon-H1 and Nemotron-H name it. */
+static const struct dl_config_key state_keys[] = {
+    EXPERTS,
+    NUMBER("mamba_n_heads mamba_num_heads", "ssm_heads"),
+    SETS("mamba_d_head mamba_head_dim", AUTO, "ssm_head_dim"),
+    NUMBER("mamba_n_groups n_groups", "ssm_groups"),
+    NUMBER("mamba_d_state ssm_state_size state_size", "ssm_state"),
+    NUMBER("mamba_d_conv conv_kernel", "ssm_kernel"),
+    NUMBER("mamba_chunk_size chunk_size", "ssm_chunk"),
+    NUMBER("mamba_expand expand", "ssm_expand"),
+    SETS("mamba_proj_bias", FLAG, "ssm_bias"),
+    SETS("mamba_conv_bias use_conv_bias", FLAG, "ssm_conv_bias"),
+    SETS("layer_types layers_block_type", MIXED, "M"),
+    SETS("position_embedding_type", POSITION, "pos"),
+    KEY("mamba_dt_min mamba_dt_max mamba_dt_limit mamba_dt_init_floor mamba_hidden_act "
+        "mamba_ssm_cache_dtype use_mamba_kernels time_step_min time_step_max time_step_limit "
+        "time_step_floor residual_in_fp32 rescale_prenorm_residual num_logits_to_keep "
+        "z_loss_coefficient normalization_function norm_eps time_step_rank layer_norm_epsilon "
+        "mamba_norm_before_gate "
+        "logits_to_keep",
         IGNORED),
     {0},
 };
@@ -76,6 +101,72 @@ static const struct dl_config_key glm_keys[] = {
 static const struct dl_config_key minimax_keys[] = {
     SETS("use_qk_norm", FLAG, "qk_norm"),
     KEY("qk_norm_type attn_type_list", IGNORED),
+    {0},
+};
+
+static const struct dl_config_key minimax_text_keys[] = {
+    SETS("attn_type_list layer_types", MIXED, "L"),
+    NUMBER("block_size", "linear_chunk"),
+    KEY("layernorm_full_attention_alpha layernorm_full_attention_beta "
+        "layernorm_linear_attention_alpha layernorm_linear_attention_beta layernorm_mlp_alpha "
+        "layernorm_mlp_beta full_attn_alpha_factor full_attn_beta_factor linear_attn_alpha_factor "
+        "linear_attn_beta_factor mlp_alpha_factor mlp_beta_factor postnorm shared_moe_mode",
+        IGNORED),
+    {0},
+};
+
+static const struct dl_config_key qwen_next_keys[] = {
+    NUMBER("linear_num_value_heads", "linear_heads"),
+    NUMBER("linear_num_key_heads", "linear_key_heads"),
+    NUMBER("linear_key_head_dim", "linear_key_dim"),
+    NUMBER("linear_value_head_dim", "linear_value_dim"),
+    NUMBER("linear_conv_kernel_dim", "linear_kernel"),
+    SETS("full_attention_interval layer_types", MIXED, "G"),
+    SETS("mtp_num_hidden_layers", NOTED,
+         "the layers that predict further tokens (mtp_num_hidden_layers)"),
+    KEY("attn_output_gate", TRUE),
+    KEY("mtp_use_dedicated_embeddings mamba_ssm_dtype output_gate_type", IGNORED),
+    {0},
+};
+
+static const struct dl_config_key mamba2_keys[] = {
+    NUMBER("hidden_size", "hidden"),
+    NUMBER("num_hidden_layers", "layers"),
+    NUMBER("vocab_size", "vocab"),
+    NUMBER("num_heads", "ssm_heads"),
+    NUMBER("head_dim", "ssm_head_dim"),
+    SETS("use_bias", FLAG, "ssm_bias"),
+    SETS("tie_word_embeddings", FLAG, "tied"),
+    KEY("rms_norm", TRUE),
+    KEY("hidden_act time_step_rank fuse_cross_entropy norm_before_gate", IGNORED),
+    {0},
+};
+
+static const struct dl_config_key nemotron_h_keys[] = {
+    SETS("hybrid_override_pattern", MIXED, "M"),
+    NUMBER("attention_head_dim", "head_dim"),
+    SETS("mlp_hidden_act", ACTIVATION, "mlp"),
+    NUMBER("moe_shared_expert_intermediate_size", "shared_ffn"),
+    KEY("use_bias", FALSE),
+    KEY("moe_shared_expert_overlap mtp_layers_block_type mtp_hybrid_override_pattern", IGNORED),
+    {0},
+};
+
+static const struct dl_config_key bamba_keys[] = {
+    SETS("attn_layer_indices", PLACES, "M"),
+    NUMBER("attn_rotary_emb", "rotary"),
+    {0},
+};
+
+static const struct dl_config_key falcon_h1_keys[] = {
+    SETS("mamba_rms_norm", FLAG, "ssm_norm"),
+    KEY("projectors_bias", FALSE),
+    KEY("mamba_use_mlp", TRUE),
+    KEY("mamba_d_ssm layer_types layers_block_type attention_in_multiplier "
+        "attention_out_multiplier key_multiplier "
+        "lm_head_multiplier mlp_multipliers mlp_expansion_factor ssm_in_multiplier "
+        "ssm_multipliers ssm_out_multiplier attn_layer_indices",
+        IGNORED),
     {0},
 };
 
@@ -267,6 +358,9 @@ const struct dl_config_alias dl_config_aliases[] = {
     {"glm_moe_dsa", "deepseek_v3"},
     {"internlm3", "llama"},
     {"distilgpt2", "gpt2"},
+    {"minimax_text_01", "minimax"},
+    {"qwen3_5_text", "qwen3_next"},
+    {"qwen3_5_moe_text", "qwen3_next"},
     {NULL, NULL},
 };
 
@@ -280,6 +374,7 @@ const struct dl_config_alias dl_config_aliases[] = {
         .shared = shared_, .base = base_, .needs = needs_, .always = LIST(__VA_ARGS__)             \
     }
 #define NEEDED LIST("hidden", "layers", "heads", "ffn", "vocab")
+#define MIXED "pattern_mlp=1", LLAMA, "tied=0"
 #define NEEDED_BUT_FFN LIST("hidden", "layers", "heads", "vocab")
 #define GPT_FAMILY(type, keys_, shared_, ...)                                                      \
     FAMILY(type, "gpt", true, keys_, shared_, llama_keys, NEEDED, __VA_ARGS__)
@@ -312,6 +407,19 @@ const struct dl_config_family dl_config_families[] = {
     FAMILY("nemotron", "gpt", false, nemotron_keys, none, llama_keys, NEEDED, "mlp=relu2",
            "norm=layernorm", "norm_bias=1", "pos=rope", "bias=0", "qkv_bias=0", "proj_bias=0",
            "tied=0", "dropout=0", "flash=1", "rotary=head_dim/2"),
+    FAMILY("qwen3_next", "gpt", true, qwen_next_keys, expert_keys, llama_keys, NEEDED_BUT_FFN,
+           MIXED, "pattern=GGG*", "head_norm=1", "attn_gate=1", "shared_gate=1",
+           "rotary=floor(0.25*head_dim)"),
+    GPT_FAMILY("minimax", minimax_text_keys, expert_keys, MIXED, "pattern=*L", "linear_chunk=256"),
+    GPT_FAMILY("granitemoehybrid", none, state_keys, MIXED, "pattern=M", "pos=none"),
+    GPT_FAMILY("bamba", bamba_keys, state_keys, MIXED, "pattern=M", "rotary=floor(head_dim/2)"),
+    GPT_FAMILY("falcon_h1", falcon_h1_keys, state_keys, MIXED, "pattern=P", "ssm_norm=0"),
+    FAMILY("nemotron_h", "gpt", false, nemotron_h_keys, state_keys, llama_keys,
+           LIST("hidden", "heads", "vocab", "pattern"), "mlp=relu2", "norm=rmsnorm", "pos=none",
+           "bias=0", "qkv_bias=0", "proj_bias=0", "tied=0", "dropout=0", "flash=1", "router_bias=1",
+           "ssm_chunk=128"),
+    FAMILY("mamba2", "gpt", false, mamba2_keys, state_keys, none, LIST("hidden", "layers", "vocab"),
+           "pattern=M", "norm=rmsnorm", "pos=none", "bias=0", "tied=0", "dropout=0"),
     FAMILY("starcoder2", "gpt", false, starcoder_keys, none, llama_keys, NEEDED, "mlp=gelu",
            "norm=layernorm", "pos=rope", "bias=1", "tied=1", "dropout=0", "flash=1"),
     FAMILY("opt", "gpt", false, opt_keys, none, none, NEEDED, "mlp=gelu", "norm=layernorm",

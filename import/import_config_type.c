@@ -9,17 +9,21 @@
 static const struct foreign {
     const char *key, *what;
 } foreign[] = {
-    {"hybrid_override_pattern", "Mamba (state-space) layers"},
-    {"hybrid_layer_pattern", "Mamba (state-space) layers"},
-    {"mamba_num_heads", "Mamba (state-space) layers"},
-    {"mamba_d_state", "Mamba (state-space) layers"},
-    {"ssm_state_size", "Mamba (state-space) layers"},
-    {"state_size", "Mamba (state-space) layers"},
-    {"d_state", "Mamba (state-space) layers"},
-    {"ssm_cfg", "Mamba (state-space) layers"},
-    {"linear_num_value_heads", "gated linear attention layers"},
-    {"linear_attn_config", "gated linear attention layers"},
+    {"mamba_dt_rank", "layers of the first Mamba (selective scan)"},
+    {"time_step_rank", "layers of the first Mamba (selective scan)"},
+    {"num_mem_blocks", "blocks that several layers share (Zamba)"},
+    {"hybrid_override_pattern", "Mamba (state-space) layers of another kind"},
+    {"hybrid_layer_pattern", "Mamba (state-space) layers of another kind"},
+    {"mamba_num_heads", "Mamba (state-space) layers of another kind"},
+    {"mamba_d_state", "Mamba (state-space) layers of another kind"},
+    {"ssm_state_size", "Mamba (state-space) layers of another kind"},
+    {"state_size", "Mamba (state-space) layers of another kind"},
+    {"d_state", "Mamba (state-space) layers of another kind"},
+    {"ssm_cfg", "Mamba (state-space) layers of another kind"},
+    {"linear_num_value_heads", "gated linear attention layers of another kind"},
+    {"linear_attn_config", "linear attention layers of another kind"},
     {"attn_type_list", "linear attention layers"},
+    {"moe_latent_size", "experts on a latent of the hidden state"},
     {"conv_L_cache", "short convolution layers"},
     {"sparse_attention_config", "attention over keys that an index selects (sparse attention)"},
     {"compress_ratios", "attention over compressed keys"},
@@ -48,15 +52,24 @@ static bool is_nothing(const struct dl_json_node *n) {
            (n->kind == DL_JSON_BOOL && !n->boolean);
 }
 
+/* Whether the family has a place for the member. */
+static bool is_known(const struct dl_config_family *family, const char *key) {
+    return family != NULL && dl_config_key_of(family, key) != NULL;
+}
+
 static enum dl_code refuse_foreign(const struct dl_json *document, const struct dl_json_node *text,
-                                   const char *prefix, struct dl_arena *arena, struct dl_err *err) {
+                                   const struct dl_config_family *family, const char *prefix,
+                                   struct dl_arena *arena, struct dl_err *err) {
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         const struct dl_json_node *n = dl_json_get(text, foreign[i].key);
-        if (n == NULL || is_nothing(n)) continue;
+        if (n == NULL || is_nothing(n) || is_known(family, foreign[i].key)) continue;
         return dl_json_fail(document, dl_arena_printf(arena, "%s%s", prefix, foreign[i].key), err,
                             "the model has %s, for which no workload has a layer", foreign[i].what);
     }
     const struct dl_json_node *types = dl_json_get(text, "layer_types");
+    const struct dl_config_key *mixed =
+        family != NULL ? dl_config_key_of(family, "layer_types") : NULL;
+    if (mixed != NULL && mixed->use == DL_CONFIG_MIXED) return DL_OK;
     for (const struct dl_json_node *e = types != NULL ? types->child : NULL; e != NULL; e = e->next)
         if (e->kind == DL_JSON_STRING && strcmp(e->string, "full_attention") != 0 &&
             strcmp(e->string, "sliding_attention") != 0 &&
@@ -141,7 +154,7 @@ enum dl_code dl_config_find(const struct dl_json *document, struct dl_config_mod
     model->type = type->string;
     model->family = family_of(type->string);
     note_audio(root, model);
-    DL_TRY(refuse_foreign(document, text, prefix, arena, err));
+    DL_TRY(refuse_foreign(document, text, model->family, prefix, arena, err));
     if (model->family != NULL) return DL_OK;
     if (is_llama_like(text)) {
         model->family = &dl_config_llama_like;

@@ -73,13 +73,13 @@ rule 'every header compiles alone' "$(headers $rooms serve | xargs -P "$cores" -
 transformers='all_layers end_layers packed_length_tokens listed_layers layers dense_prefix_layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts rows_per_token top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
 #   of language models: keys that a query sees, channels that turn or that keys have, parameters that a token uses, sizes of shapes
 models='head_dim value_dim queries keys key window rotary kv_channels active_parameters model_macs_per_sample longest only'
-counts='tp pp cp ep micro seq batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence correlation vocabulary transformer_layers
+counts='state state_heads state_groups state_in_channels state_out_channels tp pp cp ep micro seq batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence correlation vocabulary transformer_layers
 in out in dims kernel stride pad dilation size target index parameters network_parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches
 zero_stages head_copies score_kernels norm_small_kernels activation_copies copies hops pack_tensors servers_per_node workers_per_node communication_cores knl_communication_cores kernels reads writes update_launches_per_tensor gradient_launches_per_tensor devices_per_process forward_macs forward_macs_per_sample grid parts spatial_dims
 '"$transformers $models"
 #   plain ratios and factors
-factors='factor memory_efficiency scaling_efficiency bottleneck_share oversubscription uplink_load bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent
+factors='share factor memory_efficiency scaling_efficiency bottleneck_share oversubscription uplink_load bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent
 unaligned_gain m_trans_gain n_trans_gain gain_3x3 gain_5x5 padded_pointwise_gain narrow_gain pointwise_gain grouped_gain
 partial_waves winograd_gain spread_gain gather_gain winograd_tiles out_positions taps
 batch_exponent_3x3 tile_excess tile_exponent tile_64_gain tile_32_gain'

@@ -17,6 +17,8 @@ struct dl_megatron_reader {
 
 /* Numbers from 0 to what is believed. */
 enum dl_code dl_megatron_number(struct dl_megatron_reader *r, const char *names, double *inout);
+/* The pattern of layers of a hybrid, and the sizes of its Mamba layers; nothing of other models. */
+enum dl_code dl_megatron_hybrid(struct dl_megatron_reader *r);
 /* The workload. */
 enum dl_code dl_megatron_model(struct dl_megatron_reader *r);
 

@@ -47,9 +47,6 @@ static const struct foreign {
      "vlm vision mimo multimodal llava", "a vision tower"},
     {"patch_size|spatial_merge_size|mrope_section|disable_vision_class_token", "",
      "a vision tower"},
-    {"hybrid_override_pattern|hybrid_layer_pattern|hybrid_attention_ratio|"
-     "is_hybrid_model",
-     "mamba hybrid", "Mamba (state-space) layers"},
     {"decoder_num_layers|decoder_seq_length|encoder.num_layers|decoder.num_layers|"
      "pipeline_model_parallel_split_rank",
      "pretrain_t5 t5_", "an encoder and a decoder (T5)"},
@@ -436,5 +433,6 @@ enum dl_code dl_megatron_model(struct dl_megatron_reader *r) {
     DL_TRY(read_norm(r));
     DL_TRY(read_rest(r));
     DL_TRY(read_attention(r));
+    DL_TRY(dl_megatron_hybrid(r));
     return read_experts(r);
 }

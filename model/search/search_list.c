@@ -240,7 +240,7 @@ static enum dl_code list_ranks(struct dl_search *s, struct dl_err *err) {
     if (r->fixed.experts.tp == 1)
         return dl_fail(err, DL_ERR_USAGE,
                        "--etp 1: a search splits experts as other layers; leave it out");
-    dl_search_list_divisors(splits ? (int64_t)s->tf.heads : 1, tp, &s->tp);
+    dl_search_list_divisors(splits ? dl_transformer_tensor_parts(&s->tf) : 1, tp, &s->tp);
     const bool context = r->framework->capabilities.context_parallel == DL_YES || sp > 1;
     dl_search_list_divisors(splits && s->tf.by_tokens && context ? (int64_t)s->tf.tokens : 1, sp,
                             &s->sp);

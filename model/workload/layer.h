@@ -59,7 +59,8 @@ extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_lay
     dl_layer_dot_interaction, dl_layer_split, dl_layer_moe, dl_layer_rmsnorm, dl_layer_head_norm,
     dl_layer_qk_norm, dl_layer_swiglu, dl_layer_geglu, dl_layer_relu2, dl_layer_rope,
     dl_layer_latent, dl_layer_latent_keys, dl_layer_view, dl_layer_copy, dl_layer_recorded,
-    dl_layer_plain_norm, dl_layer_groupnorm, dl_layer_given, dl_layer_join, dl_layer_place;
+    dl_layer_ssd, dl_layer_delta_rule, dl_layer_lightning, dl_layer_plain_norm, dl_layer_groupnorm,
+    dl_layer_given, dl_layer_join, dl_layer_place;
 
 /* Multiply-adds of a forward pass that model flop count: of attention only the pairs of a query
  * and a key that the mask leaves, of all else forward_macs. F-LAYER-ATTENTION */

@@ -53,6 +53,11 @@ static enum dl_code find_parameter(void *context, const char *name, double *valu
     return dl_build_value(context, name, value_out, err);
 }
 
+static enum dl_code find_letter(void *context, const char *name, double index, double *value_out,
+                                struct dl_err *err) {
+    return dl_build_letter(context, name, index, value_out, err);
+}
+
 enum dl_code dl_build_value(struct dl_build *b, const char *name, double *value_out,
                             struct dl_err *err) {
     struct dl_build_value *value = find_value(b, name);
@@ -69,8 +74,13 @@ enum dl_code dl_build_value(struct dl_build *b, const char *name, double *value_
         return dl_fail(err, DL_ERR_INPUT,
                        "the value of '%.60s' depends on itself or on too long a chain", name);
     }
+    const char *letters = dl_build_letters(b, value);
+    if (letters != NULL) {
+        value->value = (double)strlen(letters);
+        value->state = DL_VALUE_DONE;
+    }
     if (value->state == DL_VALUE_OPEN) {
-        struct dl_expr_names names = {.find = find_parameter, .context = b};
+        struct dl_expr_names names = {.find = find_parameter, .letter = find_letter, .context = b};
         value->state = DL_VALUE_BUSY;
         b->value_depth++;
         enum dl_code code = dl_expr_eval(value->text, &names, &value->value, err);

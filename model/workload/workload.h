@@ -14,7 +14,9 @@
  *   "parameters": {"hidden": 1024, "heads": "hidden/64"}: numbers, or expressions of each other
  *     (workload_expr.h)
  *   "choices": [{"parameter": "mlp", "words": ["gelu", "swiglu"]}]: the parameter's value is one of
- *     these words; expressions compare it with them ("mlp == swiglu ? 2 : 1")
+ *     these words; expressions compare it with them ("mlp == swiglu ? 2 : 1"). With "letters":
+ *     "M*-" instead of words it is a text of these letters, or 0 for none: its number of letters,
+ *     and pattern[index] the letter at a place, from 0 and over again ("pattern[index] == 'M'")
  *   "limits": [{"parameter": "tied", "holds": "tied == 0 || tied == 1", "expected": "0 or 1"}]: a
  *     value for which the expression is 0 is refused
  *   "input": {"channels": 3, "size": ["height", "width"]} an image, {"tokens": "seq"} a sequence,
@@ -83,6 +85,7 @@ struct dl_layer_attention {
     double heads, kv_heads;
     double window;        /* keys that a query sees at most; 0: all */
     double rotary;        /* channels of each head that turn; 0: all */
+    double state;         /* of a layer with a state: channels of its keys */
     double document_frac; /* F-PACKED: mean length of a document / sequence; 0: one document */
     bool causal, flash, sinks;
 };
@@ -164,6 +167,9 @@ int dl_layer_twin(const struct dl_layer *layers, int index);
 /* Finds twin_before. */
 void dl_layer_find_twins(struct dl_layer *layers, int count);
 
+/* Whether tokens see others, and how: then tensor parallelism splits the layer by its heads. */
+enum dl_mixing { DL_MIXES_NOTHING, DL_MIXES_BY_ATTENTION, DL_MIXES_BY_STATE };
+
 enum { DL_LAYER_KERNELS = 24 }; /* most kernels one layer emits in one pass */
 
 /* One kind of layer: a file in model/workload/layers/, one row in dl_layer_kinds. */
@@ -173,6 +179,7 @@ struct dl_layer_kind {
     unsigned needs;    /* DL_KEY_* of layer.h: keys that its entry must have */
     unsigned takes;    /* keys that its entry may also have */
     enum dl_work work; /* of its bandwidth-bound kernels */
+    enum dl_mixing mixing;
     int inputs_min, inputs_max;
     /* From in-shapes and geometry to out-shape, parameters, MACs, saved activations. */
     enum dl_code (*infer)(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -191,6 +198,9 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name);
 struct dl_stack {
     int lead, own, first; /* first of all blocks, of those of the body's stack, of the body */
     int count, each;      /* body layers, 0: none; workload layers of one */
+    /* of layers of several kinds in no short order, all of which are then one body layer: their
+     * number; 0: body layers are equal */
+    int mixed;
 };
 
 struct dl_workload {
@@ -255,6 +265,11 @@ const char *dl_workload_layers(const struct dl_workload *workload);
 
 /* Its repeated part, from its layers. */
 struct dl_stack dl_workload_find_stack(const struct dl_workload *workload);
+/* F-MIXED-STACK: the part of all blocks of a mixed body that the block of layer `index` stands for;
+ * 0: an earlier block of the same layers stands for it. 1 of equal body layers. */
+double dl_workload_stack_share(const struct dl_workload *workload, int index);
+/* Whether it has a layer that carries a state along the tokens. */
+bool dl_workload_has_state(const struct dl_workload *workload);
 
 /* Name of the workload that the document "extends" (not a path); *name_out = NULL when there is
  * none. The caller (dl_data_workload) reads that file too, and so on up the chain.

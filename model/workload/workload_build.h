@@ -80,7 +80,12 @@ bool dl_build_has_value(const struct dl_build *b, const char *name);
 
 /* Words (workload_words.c). The number that a word stands for in expressions; NAN: no such word. */
 double dl_build_word(const struct dl_build *b, const char *name);
-/* The word that is the value of a parameter; NULL: a number. */
+/* The text of a parameter that consists of letters; NULL: it has none. */
+const char *dl_build_letters(const struct dl_build *b, const struct dl_build_value *value);
+/* The letter of that parameter's text at `index`, which goes over again; 0 of no text. */
+enum dl_code dl_build_letter(struct dl_build *b, const char *name, double index, double *out,
+                             struct dl_err *err);
+/* The word or text that is the value of a parameter; NULL: a number. */
 const char *dl_build_word_of(const struct dl_build *b, const struct dl_build_value *value);
 /* Whether the text of a parameter, and once it is known its value, is one of its words. */
 enum dl_code dl_build_check_text(struct dl_build *b, const struct dl_build_value *value);

@@ -82,6 +82,16 @@ static enum dl_code parse_call(struct parser *p, const char *name, double *out) 
     return take(p, ")") ? DL_OK : syntax(p, "')'");
 }
 
+static enum dl_code parse_letter(struct parser *p, const char *name, double *out) {
+    double index = 0;
+    DL_TRY(parse_choice(p, &index));
+    if (!take(p, "]")) return syntax(p, "']'");
+    if (p->names->letter == NULL)
+        return dl_fail(p->err, DL_ERR_INPUT, "in \"%.80s\": '%s' is no text of letters", p->text,
+                       name);
+    return p->names->letter(p->names->context, name, index, out, p->err);
+}
+
 static enum dl_code parse_name(struct parser *p, double *out) {
     char name[NAME_BYTES];
     size_t length = 0;
@@ -93,6 +103,7 @@ static enum dl_code parse_name(struct parser *p, double *out) {
     }
     name[length] = '\0';
     if (take(p, "(")) return parse_call(p, name, out);
+    if (take(p, "[")) return parse_letter(p, name, out);
     if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0) {
         *out = name[0] == 't' ? 1.0 : 0.0;
         return DL_OK;
@@ -119,6 +130,10 @@ static enum dl_code parse_unary(struct parser *p, double *out) {
         code = parse_number(p, out);
     } else if (isalpha((unsigned char)*p->at) || *p->at == '_') {
         code = parse_name(p, out);
+    } else if (p->at[0] == '\'' && p->at[1] != '\0' && p->at[2] == '\'') {
+        *out = (unsigned char)p->at[1];
+        p->at += 3;
+        code = DL_OK;
     } else {
         code = syntax(p, "a number, a name or '('");
     }

@@ -2,7 +2,8 @@
  * 2)".
  *
  * Numbers, names, ( ), unary - and !, * / // (rounded down) %, + -, comparisons, && ||, ?:, and the
- * functions min, max, floor, ceil, round. Truth is 1 and 0; `true` and `false` are 1 and 0.
+ * functions min, max, floor, ceil, round. Truth is 1 and 0; `true` and `false` are 1 and 0. 'M' is
+ * the number of a letter, NAME[index] that of a letter of a text.
  */
 #ifndef DL_MODEL_WORKLOAD_WORKLOAD_EXPR_H
 #define DL_MODEL_WORKLOAD_WORKLOAD_EXPR_H
@@ -13,6 +14,9 @@
  * lives only during the call. */
 struct dl_expr_names {
     enum dl_code (*find)(void *context, const char *name, double *value_out, struct dl_err *err);
+    /* of NAME[index]; NULL: there are no texts */
+    enum dl_code (*letter)(void *context, const char *name, double index, double *value_out,
+                           struct dl_err *err);
     void *context;
 };
 

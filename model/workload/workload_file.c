@@ -85,15 +85,17 @@ static const struct dl_field entry_fields[] = {
     ENTRY_LIST(pad, EXPRS,
                .help = "padding at each side; 0.5 is one element at one side; default 0"),
     ENTRY_LIST(dilation, EXPRS, .help = "distance between kernel elements; default 1"),
-    ENTRY_LIST(
-        size, EXPRS,
-        .help =
-            "output extents of an adaptive pool, a view, a copy, recorded work or a given tensor"),
+    ENTRY_LIST(size, EXPRS,
+               .help =
+                   "output extents of an adaptive pool, a view, a copy, recorded work or a given "
+                   "tensor; tokens of a chunk of a layer with a state"),
     ENTRY(out, EXPR, .help = "output channels, features or hidden size"),
     ENTRY(groups, EXPR, .help = "groups of a convolution or a group norm; default 1"),
     ENTRY_IN(attention, heads, EXPR, .help = "attention heads"),
-    ENTRY_IN(attention, kv_heads, EXPR,
-             .help = "heads of keys and values (grouped-query attention); default: heads"),
+    ENTRY_IN(
+        attention, kv_heads, EXPR,
+        .help = "heads of keys and values (grouped-query attention), groups that share the keys of "
+                "a layer with a state; default: heads"),
     ENTRY(rows, EXPR, .help = "rows of an embedding table"),
     ENTRY(tokens, EXPR, .help = "tokens that an embedding reads, a slice keeps or a prepend adds"),
     ENTRY(scale, EXPR, .help = "factor of an upsample"),
@@ -157,14 +159,16 @@ static const struct dl_schema block_schema = {
 static const struct dl_field choice_fields[] = {
     DL_FIELD(struct dl_choice, parameter, STRING, .required = true, .help = "name of a parameter"),
     DL_FIELD(struct dl_choice, words, STRINGS,
-             .count_offset = offsetof(struct dl_choice, word_count), .required = true,
+             .count_offset = offsetof(struct dl_choice, word_count),
              .help = "its values, which expressions may compare with"),
+    DL_FIELD(struct dl_choice, letters, STRING,
+             .help = "letters of its text, one for each layer; instead of words"),
     {0},
 };
 
 static const struct dl_schema choice_schema = {
     .name = "choice",
-    .summary = "a parameter whose value is a word",
+    .summary = "a parameter whose value is a word or a text of letters",
     .size = sizeof(struct dl_choice),
     .fields = choice_fields,
 };
@@ -226,7 +230,7 @@ static const struct dl_field file_fields[] = {
              .help = "named numbers or expressions; --set changes them"),
     DL_FIELD(struct dl_workload_file, choices, LIST,
              .count_offset = offsetof(struct dl_workload_file, choice_count),
-             .child = &choice_schema, .help = "parameters whose values are words"),
+             .child = &choice_schema, .help = "parameters whose values are words or texts"),
     DL_FIELD(struct dl_workload_file, limits, LIST,
              .count_offset = offsetof(struct dl_workload_file, limit_count), .child = &limit_schema,
              .help = "values that parameters may have"),

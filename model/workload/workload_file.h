@@ -52,8 +52,8 @@ struct dl_block {
     int layer_count;
 };
 
-struct dl_choice { /* words that are the values of a parameter */
-    const char *parameter;
+struct dl_choice { /* words that are the values of a parameter, or letters of a text */
+    const char *parameter, *letters;
     const char **words;
     int word_count;
 };

@@ -30,8 +30,14 @@ static enum dl_code find_name(void *context, const char *name, double *value_out
     return dl_build_value(scope->b, name, value_out, err);
 }
 
+static enum dl_code find_letter(void *context, const char *name, double index, double *value_out,
+                                struct dl_err *err) {
+    const struct dl_scope *scope = context;
+    return dl_build_letter(scope->b, name, index, value_out, err);
+}
+
 enum dl_code dl_build_number(struct dl_scope *scope, const char *text, double *out) {
-    struct dl_expr_names names = {.find = find_name, .context = scope};
+    struct dl_expr_names names = {.find = find_name, .letter = find_letter, .context = scope};
     return dl_expr_eval(text, &names, out, scope->b->err);
 }
 

@@ -2,6 +2,7 @@
  * stands for a number of its own, so that only comparisons of words mean anything.
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,29 @@ static const struct dl_choice *choice_of(const struct dl_build *b, const char *p
     return NULL;
 }
 
+const char *dl_build_letters(const struct dl_build *b, const struct dl_build_value *value) {
+    const struct dl_choice *choice = choice_of(b, value->key);
+    const char *text = value->text;
+    if (choice == NULL || choice->letters == NULL) return NULL;
+    return text[0] != '\0' && text[strspn(text, choice->letters)] == '\0' ? text : NULL;
+}
+
+enum dl_code dl_build_letter(struct dl_build *b, const char *name, double index, double *out,
+                             struct dl_err *err) {
+    const struct dl_build_value *value = b->values, *end = b->values + b->value_count;
+    while (value < end && strcmp(value->key, name) != 0) value++;
+    if (value == end) return dl_fail(err, DL_ERR_INPUT, "no parameter '%.60s' here", name);
+    const char *letters = dl_build_letters(b, value);
+    const double count = letters != NULL ? (double)strlen(letters) : 1.0;
+    const size_t at = (size_t)(index - floor(index / count) * count);
+    *out = letters != NULL ? (unsigned char)letters[at] : 0.0;
+    return DL_OK;
+}
+
 const char *dl_build_word_of(const struct dl_build *b, const struct dl_build_value *value) {
     const struct dl_choice *choice = choice_of(b, value->key);
+    const char *letters = dl_build_letters(b, value);
+    if (letters != NULL) return letters;
     for (int i = 0; choice != NULL && i < choice->word_count; i++) {
         if (dl_build_word(b, choice->words[i]) == value->value) return choice->words[i];
     }
@@ -72,6 +94,12 @@ static bool is_name(const char *text) {
 enum dl_code dl_build_check_text(struct dl_build *b, const struct dl_build_value *value) {
     const struct dl_choice *choice = choice_of(b, value->key);
     if (choice == NULL) return DL_OK;
+    if (choice->letters != NULL) {
+        if (strcmp(value->text, "0") == 0 || dl_build_letters(b, value) != NULL) return DL_OK;
+        return dl_fail(b->err, DL_ERR_INPUT,
+                       "%.40s: expected a text of the letters %.24s, found \"%.40s\"",
+                       choice->parameter, choice->letters, value->text);
+    }
     char *end;
     strtod(value->text, &end);
     if (*end == '\0') return not_a_word(b, choice, value->text); /* numbers of words are private */
@@ -83,7 +111,8 @@ enum dl_code dl_build_check_text(struct dl_build *b, const struct dl_build_value
 
 enum dl_code dl_build_check_word(struct dl_build *b, const struct dl_build_value *value) {
     const struct dl_choice *choice = choice_of(b, value->key);
-    if (choice == NULL || dl_build_word_of(b, value) != NULL) return DL_OK;
+    if (choice == NULL || choice->letters != NULL || dl_build_word_of(b, value) != NULL)
+        return DL_OK;
     return not_a_word(b, choice, value->text);
 }
 

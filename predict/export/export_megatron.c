@@ -1,4 +1,5 @@
-/* export_megatron.c - a plan as the command line of Megatron-LM's pretrain_gpt.py: names of
+/* export_megatron.c - a plan as the command line of Megatron-LM's pretrain_gpt.py or
+ * pretrain_mamba.py: names of
  * megatron/training/arguments.py. Data, tokenizer, checkpoints and learning rate are the user's. */
 #include <math.h>
 #include <string.h>
@@ -44,6 +45,15 @@ static enum dl_code check_model(const struct dl_workload *w, struct dl_err *err)
             return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no %s of %s", lacking[i],
                            w->name);
     }
+    const char *pattern = dl_export_word(w, "pattern", "0");
+    const bool mixed = strcmp(pattern, "0") != 0;
+    if (mixed &&
+        (dl_export_number(w, "pattern_mlp", 0) > 0 || pattern[strspn(pattern, "M*-E")] != '\0' ||
+         !(dl_export_number(w, "ssm_norm", 1) > 0)))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: pretrain_mamba.py has layers of one kind each, of "
+                       "Mamba-2 with a norm, attention, MLP or experts, not those of %s",
+                       w->name);
     if (positions_of(w) == NULL)
         return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no positions \"%.60s\"",
                        dl_export_word(w, "pos", "learned"));
@@ -132,6 +142,21 @@ static void add_experts(const struct dl_framework *framework, const struct dl_wo
     flag(out, dl_export_number(w, "shared_gate", 0) > 0, "moe-shared-expert-gate");
 }
 
+/* A letter for each layer. */
+static void add_mixed(const struct dl_workload *w, struct dl_text *out) {
+    const char *pattern = dl_export_word(w, "pattern", "0");
+    const size_t length = strlen(pattern), layers = (size_t)w->transformer_layers;
+    if (strcmp(pattern, "0") == 0) return;
+    word(out, "spec", "megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec");
+    dl_text_add(out, " \\\n    --hybrid-override-pattern '");
+    for (size_t i = 0; i < layers; i++) dl_text_printf(out, "%c", pattern[i % length]);
+    dl_text_add(out, "'");
+    number(out, "mamba-state-dim", dl_export_number(w, "ssm_state", NAN));
+    number(out, "mamba-head-dim", dl_export_number(w, "ssm_head_dim", NAN));
+    number(out, "mamba-num-groups", dl_export_number(w, "ssm_groups", NAN));
+    number(out, "mamba-num-heads", dl_export_number(w, "ssm_heads", NAN));
+}
+
 static void add_model(const struct dl_prediction_row *row, struct dl_text *out) {
     const struct dl_workload *w = row->workload;
     const double seq = dl_export_number(w, "seq", NAN), hidden = dl_export_number(w, "hidden", NAN);
@@ -158,6 +183,7 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     add_attention(row, out);
     add_experts(row->framework, w, out);
     if (further > 0) number(out, "mtp-num-layers", further);
+    add_mixed(w, out);
 }
 
 static enum dl_code add_listed(const struct dl_plan *plan, struct dl_text *out,
@@ -348,8 +374,9 @@ enum dl_code dl_export_megatron(const struct dl_export_request *request, struct 
     DL_TRY(check_model(row->workload, err));
     if (!dl_known(row->workload->transformer_layers) || plan->layer_times != NULL)
         return dl_fail(err, DL_ERR_USAGE, "--export megatron: the plan is of no transformer");
-    dl_text_printf(out, "torchrun --nnodes %lld --nproc-per-node %lld pretrain_gpt.py",
-                   (long long)plan->nodes, (long long)plan->devices_per_node);
+    dl_text_printf(out, "torchrun --nnodes %lld --nproc-per-node %lld pretrain_%s.py",
+                   (long long)plan->nodes, (long long)plan->devices_per_node,
+                   dl_workload_has_state(row->workload) ? "mamba" : "gpt");
     add_model(row, out);
     DL_TRY(add_plan(row, out, err));
     DL_TRY(add_arithmetic(plan, out, err));

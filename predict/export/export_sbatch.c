@@ -40,7 +40,7 @@ static const char *launch_of(const struct dl_plan *plan, struct dl_arena *arena)
 
 /* What follows "torchrun --nnodes N --nproc-per-node N" of Megatron's command line. */
 static const char *program_of(const char *command) {
-    const char *program = strstr(command, "pretrain_gpt.py");
+    const char *program = strstr(command, "pretrain_");
     return program != NULL ? program : "";
 }
 

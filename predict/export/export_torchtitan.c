@@ -18,6 +18,8 @@ static enum dl_code check(const struct dl_plan *plan, const struct dl_workload *
     const char *why = NULL;
     if (!dl_known(workload->sequence) || !dl_known(workload->transformer_layers))
         why = "the workload is no stack of transformer layers with a sequence length";
+    else if (dl_workload_has_state(workload))
+        why = "it has no models with Mamba or linear attention layers";
     else if (plan->precision != DL_BF16 && plan->precision != DL_FP32 &&
              plan->precision != DL_FP8 && plan->precision != DL_MXFP8)
         why = "it trains in bf16, fp32, fp8 or mxfp8";

@@ -53,7 +53,11 @@ counted phi4_mini_extra 3836021760
 counted qwen3_moe_extra 480154875392 '35474765312 of them active'
 counted opt 6658473984
 run import config "$config/case_infinity.json"
-check 'import config: a layer without a kind is named, Infinity is read' 3 'hybrid_override_pattern: the model has Mamba'
+check 'import config: Infinity is read' 0 '1443158208 parameters'
+has 'import config: a pattern of layers' '"pattern": "M-\*-"'
+sed 's/"nemotron_h"/"falcon_mamba"/' "$config/case_infinity.json" > "$work/other.json"
+run import config "$work/other.json"
+check 'import config: a layer without a kind is named' 3 'hybrid_override_pattern: the model has Mamba'
 sed 's/"model_type": "deepseek_v3"/"model_type": "deepseek_v32", "index_topk": 2048, "index_n_heads": 64, "index_head_dim": 128/' \
     "$config/deepseek_v3.json" > "$work/selected.json"
 run import config "$work/selected.json"

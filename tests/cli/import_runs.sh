@@ -46,7 +46,15 @@ plan megatron_tokenizer.bash megatron '--vocab-size 60000' 'vocab=60160'
 plan megatron_mla_kv_channels.bash megatron '' 'head_dim=192' 'kv_rank=512'
 if [ "$(grep -o head_dim "$SCRATCH/command" | wc -l)" -eq 1 ]; then echo 'ok head_dim once'; else bad 'head_dim once' "$(cat "$SCRATCH/command")"; fi
 plan megatron_pretrain_bert.bash megatron '' 'bert_base:layers=24,hidden=1024'
-refused megatron_pretrain_hybrid.bash megatron '' 'hybrid_override_pattern: .*Mamba'
+refused megatron_pretrain_hybrid.bash megatron '' 'hybrid_override_pattern: expected a letter for each of 56 layers'
+# The order that Megatron-LM's 8B hybrid of 56 layers has (Waleffe et al. 2024: 4 of attention, 28 MLPs, 24 Mamba-2).
+run import megatron "$runs/megatron_hybrid_shares.bash" --system dgx-h100
+check 'shares of attention and MLPs' 0
+has 'shares of attention and MLPs: order' 'pattern=M-M-M--M-M\*-M-M-M-M--M\*-M-M-M-M-M\*--M-M-M-M-M\*-M--M-M-M-,ssm_chunk=128,ssm_state=128'
+sed "s|^dlmodel|$DLMODEL|" "$SCRATCH/out" > "$SCRATCH/command.sh"
+sh "$SCRATCH/command.sh" > "$SCRATCH/out" 2> "$SCRATCH/err"
+status=$?
+check 'shares of attention and MLPs: the command runs' 0
 plan megatron_partial_recompute.bash megatron '' '--recompute-layers 8 --recompute full'
 plan megatron_offload.bash megatron '' '--recompute mlp' '--offload optimizer'
 plan megatron_functions.bash megatron '' '--nodes 4 --devices-per-node 8' 'layers=32,hidden=4096,heads=32,seq=4096,vocab=50432' '--tp 2 --pp 2' \

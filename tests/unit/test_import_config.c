@@ -44,6 +44,16 @@ static void families(void **state) {
         {"gpt2", 124439808, 1024},
         {"mpt", 6649286656, 2048},
         {"bert", 109482240, 128},
+        /* as in test_layers_state; Bamba: 29 (4096 (2 x 8192 + 2 x 128 + 128) + 5 (8192 + 256) +
+         * 3 x 128 + 8192 + 8192 x 4096) + 3 x 4096 x 128 (48 + 32) + 32 (3 x 4096 x 14336 + 8192) +
+         * 2 x 128256 x 4096 + 4096 */
+        {"mamba2", 2702599680, 1024},
+        {"nemotron_h", 8100852736, 8192},
+        {"qwen3_next", 79674391296, 4096},
+        {"minimax", 456089655296, 4096},
+        {"granitemoehybrid", 32207337984, 4096},
+        {"falcon_h1", 33642221312, 4096},
+        {"bamba", 9780235392, 4096},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct dl_arena arena = {0};
@@ -132,6 +142,17 @@ static void errors(void **state) {
         {"{'model_type':'gpt_oss','layer_types':['full_attention','sliding_attention']}",
          "layer_types", "element 1"},
         {"{'model_type':'gpt_oss','layer_types':['linear_attention']}", "layer_types", "linear"},
+        {"{'model_type':'nemotron_h','hybrid_override_pattern':'M-X'}", "hybrid_override_pattern",
+         "found 'X'"},
+        {"{'model_type':'nemotron_h','hidden_size':8,'num_attention_heads':1,'vocab_size':8,"
+         "'num_hidden_layers':3,'hybrid_override_pattern':'M-'}",
+         "num_hidden_layers", "expected the 2 layers"},
+        {"{'model_type':'granitemoehybrid','layer_types':['mamba','window']}", "layer_types",
+         "\"window\""},
+        {"{'model_type':'bamba','num_hidden_layers':2,'attn_layer_indices':[2]}",
+         "attn_layer_indices", "below 2"},
+        {"{'model_type':'jamba','mamba_dt_rank':256,'mamba_d_state':16}", "mamba_dt_rank",
+         "selective scan"},
         {"{'model_type':'mpt','attn_config':{'qk_ln':true}}", "attn_config.qk_ln", "false"},
         {"{'model_type':'mpt','attn_config':3}", "attn_config", "an object"},
         {"{'model_type':'mpt','norm_type':'none'}", "norm_type", "layernorm"},

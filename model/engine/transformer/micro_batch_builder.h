@@ -19,6 +19,8 @@ struct dl_micro_batch_builder {
     struct dl_collective_time keys;
     struct dl_collective_time key_gradients;
     struct dl_collective_time queries; /* all-to-all of queries, of results */
+    /* F-STATE-SPLIT: all-to-all of what a layer with a state reads, of its results */
+    struct dl_collective_time state_in, state_out;
 };
 
 /* Adds the kernels of `layer` (at the split) in these passes, `sign` times. */

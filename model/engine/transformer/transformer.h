@@ -62,6 +62,7 @@ struct dl_transformer_layer {
     bool gathered;    /* a column layer reads its output */
     unsigned modules; /* bits of enum dl_module that it is in; 0: none */
     bool ends_module; /* its output leaves the MLP or the experts */
+    double share;     /* of all body layers, those that it stands for; else 1. F-MIXED-STACK */
 };
 
 struct dl_transformer {
@@ -90,6 +91,9 @@ struct dl_transformer {
     double top_k;       /* k */
     double kv_channels; /* of the keys of a token; values have about as many */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
+    /* F-STATE-SPLIT: heads of layers with a state, and groups with one pair of keys and queries:
+     * common divisors; 0: none. Channels that context parallelism exchanges before and after. */
+    double state_heads, state_groups, state_in_channels, state_out_channels;
     /* parameters; body: of one layer */
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
         expert_elements[DL_TRANSFORMER_PARTS];
@@ -123,7 +127,16 @@ double dl_transformer_frozen_room(const struct dl_transformer *tf, int64_t pp);
 /* The same of the stack. */
 bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v);
 
-/* Whether the workload is a single stack of equal layers with attention. */
+/* Sets the modules of all body layers. F-RECOMPUTE-MODULES */
+void dl_transformer_mark_modules(const struct dl_transformer *tf);
+/* F-STATE-SPLIT: takes the limits of a layer with a state. */
+void dl_transformer_add_state(struct dl_transformer *tf, const struct dl_layer *layer);
+/* The most parts of which tensor parallelism may make a divisor: heads, and groups of layers with a
+ * state. */
+int64_t dl_transformer_tensor_parts(const struct dl_transformer *tf);
+
+/* Whether the workload is a single stack of equal layers with attention or a state, or a mixed one.
+ */
 bool dl_transformer_is_stack(const struct dl_workload *workload);
 
 /* F-LORA: bytes that a layer's adapter keeps for a sample. */

@@ -177,12 +177,24 @@ static void add_context(const struct dl_micro_batch_builder *m,
     add_hidden(m, &m->ring, 2 * steps, back_s / 2, 0, &p->data);
 }
 
+/* F-STATE-SPLIT: from a share of the tokens to a share of the heads, and back. */
+static void add_state(const struct dl_micro_batch_builder *m,
+                      struct dl_transformer_layer_passes *p) {
+    if (m->split->sp <= 1) return;
+    add_comm(&m->state_in, 1, 0, &p->forward);
+    add_comm(&m->state_out, 1, 0, &p->forward);
+    add_comm(&m->state_in, 1, 0, &p->data);
+    add_comm(&m->state_out, 1, 0, &p->data);
+}
+
 void dl_transformer_add_exchanges(const struct dl_micro_batch_builder *m,
                                   const struct dl_transformer_layer *l,
                                   struct dl_transformer_layer_passes *passes) {
     add_tensor(m, l, passes);
     add_experts(m, l, passes);
-    if (m->tf->workload->layers[l->index].kind == &dl_layer_attention) add_context(m, passes);
+    const enum dl_mixing mixing = m->tf->workload->layers[l->index].kind->mixing;
+    if (mixing == DL_MIXES_BY_ATTENTION) add_context(m, passes);
+    if (mixing == DL_MIXES_BY_STATE) add_state(m, passes);
 }
 
 static enum dl_code make_tensor(struct dl_micro_batch_builder *m, struct dl_err *err) {
@@ -211,6 +223,14 @@ static enum dl_code make_context(struct dl_micro_batch_builder *m, double tokens
     const double kv = tf->kv_channels / (double)m->split->tp,
                  share = 2 * m->micro_samples * tokens * kv * width,
                  all = share * (double)m->split->sp;
+    if (tf->state_heads > 0) {
+        const double channel_bytes = m->micro_samples * tokens * width / (double)m->split->tp;
+        DL_TRY(dl_transformer_collective(tf, m->split, context, DL_COLL_ALL_TO_ALL,
+                                         channel_bytes * tf->state_in_channels, &m->state_in, err));
+        DL_TRY(dl_transformer_collective(tf, m->split, context, DL_COLL_ALL_TO_ALL,
+                                         channel_bytes * tf->state_out_channels, &m->state_out,
+                                         err));
+    }
     if (tf->framework->transformer.context_exchange == DL_CONTEXT_RING)
         return dl_transformer_collective(tf, m->split, context, DL_COLL_P2P, share, &m->ring, err);
     if (tf->framework->transformer.context_exchange == DL_CONTEXT_ALL_TO_ALL) {
@@ -316,10 +336,10 @@ enum dl_code dl_transformer_make_collectives(struct dl_micro_batch_builder *m, s
     DL_TRY(make_tensor(m, err));
     DL_TRY(make_context(m, tokens, width, err));
     DL_TRY(make_experts(m, err));
-    const struct dl_collective_time *all[] = {&b->reduce,         &b->gather,     &b->scatter,
-                                              &b->route,          &b->route_back, &b->expert_gather,
-                                              &b->expert_scatter, &m->ring,       &m->keys,
-                                              &m->key_gradients,  &m->queries};
+    const struct dl_collective_time *all[] = {
+        &b->reduce,        &b->gather,         &b->scatter,  &b->route, &b->route_back,
+        &b->expert_gather, &b->expert_scatter, &m->ring,     &m->keys,  &m->key_gradients,
+        &m->queries,       &m->state_in,       &m->state_out};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->extrapolated) b->extrapolated = true;
     return DL_OK;

@@ -43,11 +43,11 @@ void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_tra
 }
 
 /* F-RECOMPUTE-MODULES: the MLP and the experts exchange what they read and write again. */
-static void add_modules(unsigned repeated, const struct dl_transformer_pass *alone,
+static void add_modules(unsigned repeated, double share, const struct dl_transformer_pass *alone,
                         const struct dl_transformer_pass *forward, struct dl_transformer_pass *to) {
     const unsigned exchanging = 1u << DL_MODULE_MLP | 1u << DL_MODULE_MOE;
     if (repeated != 0)
-        dl_transformer_add_pass(to, (repeated & exchanging) != 0 ? forward : alone, 1);
+        dl_transformer_add_pass(to, (repeated & exchanging) != 0 ? forward : alone, share);
 }
 
 /* F-TRANSFORMER-RECOMPUTE: what recomputation repeats of a layer before its backward pass. `alone`:
@@ -55,26 +55,27 @@ static void add_modules(unsigned repeated, const struct dl_transformer_pass *alo
 static void add_again(const struct dl_transformer *tf, const struct dl_transformer_layer *l,
                       enum dl_recompute recompute, const struct dl_transformer_pass *alone,
                       const struct dl_transformer_pass *forward, struct dl_transformer_pass *to) {
+    const double share = l->share;
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
     const struct dl_layer *layer = &tf->workload->layers[l->index];
     const bool body = l->in_layer,
                linear = l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW;
-    if (recompute == DL_RECOMPUTE_FULL && body) dl_transformer_add_pass(to, forward, 1);
+    if (recompute == DL_RECOMPUTE_FULL && body) dl_transformer_add_pass(to, forward, share);
     if (recompute == DL_RECOMPUTE_NONE && body && policy->recomputes_norms &&
         strstr(layer->kind->name, "norm") != NULL)
-        dl_transformer_add_pass(to, alone, 1);
+        dl_transformer_add_pass(to, alone, share);
     if (recompute != DL_RECOMPUTE_SELECTIVE) return;
     if (tf->input.recomputed.modules != 0) {
-        add_modules(tf->input.recomputed.modules & l->modules, alone, forward, to);
+        add_modules(tf->input.recomputed.modules & l->modules, share, alone, forward, to);
         return;
     }
     if (policy->selective == DL_SELECTIVE_ATTENTION && layer->recomputable)
-        dl_transformer_add_pass(to, alone, 1);
+        dl_transformer_add_pass(to, alone, share);
     if (policy->selective == DL_SELECTIVE_BLOCKS && body)
-        dl_transformer_add_pass(to, forward, policy->selective_frac);
+        dl_transformer_add_pass(to, forward, share * policy->selective_frac);
     if (policy->selective == DL_SELECTIVE_OPERATIONS && body &&
         !dl_transformer_keeps_attention(tf, layer))
-        dl_transformer_add_pass(to, alone, linear ? policy->selective_frac : 1);
+        dl_transformer_add_pass(to, alone, share * (linear ? policy->selective_frac : 1));
 }
 
 /* The kernels of attention that the facts ask for; a bound that asks for none takes the fastest,
@@ -174,7 +175,7 @@ static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transfor
     struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
     const struct dl_transformer *tf = m->tf;
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
-        micro_batch->kept_bytes[l->part][r] += kernels->kept_bytes[r];
+        micro_batch->kept_bytes[l->part][r] += l->share * kernels->kept_bytes[r];
     struct dl_transformer_layer_passes p = kernels->passes;
     struct dl_transformer_pass again = p.forward;
     if (!kernels->fused) dl_transformer_add_exchanges(m, l, &p);
@@ -189,13 +190,13 @@ static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transfor
         capture(&p.data);
         capture(&p.weights);
     }
-    dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, 1);
+    dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, l->share);
     if (tf->workload->layers[l->index].detached) return; /* F-FROZEN: no backward pass */
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
         struct dl_transformer_pass *to = &micro_batch->backward[l->part][r];
-        dl_transformer_add_pass(to, &p.data, 1);
-        dl_transformer_add_pass(to, &p.weights, 1);
-        to->weights_s += p.weights.device_s;
+        dl_transformer_add_pass(to, &p.data, l->share);
+        dl_transformer_add_pass(to, &p.weights, l->share);
+        to->weights_s += l->share * p.weights.device_s;
         add_again(tf, l, (enum dl_recompute)r, &again, &p.forward, to);
     }
 }
@@ -210,7 +211,9 @@ static struct dl_transformer_pass difference_of(const struct dl_micro_batch_buil
         if (tf->layers[i].part == DL_TRANSFORMER_BODY) end = &tf->layers[i];
     }
     if (tf->is_generic_stack || end == NULL || tf->stack < 2) return difference;
-    const int last = end->index + (int)(tf->stack - 2) * tf->body_count;
+    const struct dl_stack *stack = &tf->workload->stack;
+    const int last = stack->mixed > 0 ? stack->first + stack->each - 1
+                                      : end->index + (int)(tf->stack - 2) * tf->body_count;
     if (tf->workload->layers[last].consumers == tf->workload->layers[end->index].consumers ||
         (dl_cost_fuses(tf->framework, tf->system->device, tf->precision) &&
          dl_cost_fused(tf->workload, end->index)))

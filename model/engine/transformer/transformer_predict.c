@@ -179,6 +179,7 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
 
 bool dl_transformer_takes_context(const struct dl_transformer *tf, int64_t tp, int64_t sp) {
     const double ranks = (double)(tp * sp);
+    if (tf->state_heads > 0 && fmod(tf->state_heads, ranks) != 0) return false;
     return sp <= 1 || tf->framework->transformer.context_exchange != DL_CONTEXT_ALL_TO_ALL ||
            (fmod(tf->heads, ranks) == 0 && fmod(tf->kv_heads, ranks) == 0);
 }
@@ -186,6 +187,16 @@ bool dl_transformer_takes_context(const struct dl_transformer *tf, int64_t tp, i
 static enum dl_code check_split(const struct dl_transformer *tf, const struct dl_plan *plan,
                                 struct dl_err *err) {
     DL_TRY(check_divides("tp", plan->tp, tf->heads, "attention heads", tf->workload->name, err));
+    if (tf->state_heads > 0) { /* F-STATE-SPLIT */
+        DL_TRY(check_divides("tp", plan->tp, tf->state_groups,
+                             "groups with keys of layers with a state", tf->workload->name, err));
+        if (fmod(tf->state_heads, (double)(plan->tp * plan->sp)) != 0)
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--cp: --tp %lld x --cp %lld does not divide the %.0f heads of the "
+                           "layers with a state of %s",
+                           (long long)plan->tp, (long long)plan->sp, tf->state_heads,
+                           tf->workload->name);
+    }
     if (plan->sp > 1 && !tf->by_tokens) {
         return dl_fail(err, DL_ERR_USAGE, "--cp: the input of %s is no sequence of tokens",
                        tf->workload->name);

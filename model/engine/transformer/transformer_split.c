@@ -29,7 +29,7 @@ static enum dl_code no_stack(const struct dl_workload *workload, struct dl_err *
 
 bool dl_transformer_is_stack(const struct dl_workload *workload) {
     for (int i = 0; i < workload->layer_count && workload->stack.count > 0; i++) {
-        if (workload->layers[i].kind == &dl_layer_attention) return true;
+        if (workload->layers[i].kind->mixing != DL_MIXES_NOTHING) return true;
     }
     return false;
 }
@@ -51,7 +51,7 @@ static void assign_role(const struct dl_workload *workload, bool block,
     if (layer->kind == &dl_layer_embedding) {
         l->out = DL_TRANSFORMER_WHOLE;
         if (layer->rows == workload->vocabulary) l->role = DL_TRANSFORMER_VOCABULARY;
-    } else if (layer->kind == &dl_layer_attention) {
+    } else if (layer->kind->mixing != DL_MIXES_NOTHING) {
         if (l->in == DL_TRANSFORMER_SPLIT) l->role = DL_TRANSFORMER_HEADS;
     } else if (layer->kind == &dl_layer_moe) {
         l->role = DL_TRANSFORMER_EXPERTS;
@@ -158,13 +158,13 @@ static void count_parameters(struct dl_transformer *tf, const struct dl_transfor
                                                                layer->adapter_rank > 0),
                                          frozen = elements_of(l, layer->frozen_parameters,
                                                               layer->frozen_count, false);
-    tf->split_elements[l->part] += trained.split_elements;
-    tf->whole_elements[l->part] += trained.whole_elements;
-    tf->expert_elements[l->part] += trained.expert_elements;
-    tf->tensor_count[l->part] += layer->parameter_count;
-    tf->frozen[l->part].split_elements += frozen.split_elements;
-    tf->frozen[l->part].whole_elements += frozen.whole_elements;
-    tf->frozen[l->part].expert_elements += frozen.expert_elements;
+    tf->split_elements[l->part] += l->share * trained.split_elements;
+    tf->whole_elements[l->part] += l->share * trained.whole_elements;
+    tf->expert_elements[l->part] += l->share * trained.expert_elements;
+    tf->tensor_count[l->part] += l->share * layer->parameter_count;
+    tf->frozen[l->part].split_elements += l->share * frozen.split_elements;
+    tf->frozen[l->part].whole_elements += l->share * frozen.whole_elements;
+    tf->frozen[l->part].expert_elements += l->share * frozen.expert_elements;
 }
 
 /* Keeps the layers that represent the others: everything before, the second layer of the body, its
@@ -179,36 +179,14 @@ static void choose_layers(struct dl_transformer *tf, const struct dl_stack *stac
     for (int i = 0; i < workload->layer_count; i = next_layer(stack, i)) {
         const struct dl_transformer_layer *l = &all[place_of(stack, i)];
         if (l->part == DL_TRANSFORMER_BODY && i < middle) continue;
-        tf->layers[tf->layer_count++] = *l;
-        count_parameters(tf, l);
+        const double share =
+            l->part == DL_TRANSFORMER_BODY ? dl_workload_stack_share(workload, i) : 1;
+        if (!(share > 0)) continue;
+        tf->layers[tf->layer_count] = *l;
+        tf->layers[tf->layer_count].share = share;
+        count_parameters(tf, &tf->layers[tf->layer_count++]);
     }
     tf->body_count = stack->each;
-}
-
-/* F-RECOMPUTE-MODULES: the MLP, or the experts, begin with the first linear layer after attention's
- * projection and end with the last one. */
-static void mark_modules(struct dl_transformer *tf) {
-    struct dl_transformer_layer *projection = NULL, *first = NULL, *last = NULL,
-                                *end = tf->layers + tf->layer_count;
-    bool after = false;
-    for (struct dl_transformer_layer *l = tf->layers; l < end; l++) {
-        const struct dl_layer *layer = &tf->workload->layers[l->index];
-        const bool linear = l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ||
-                            l->role == DL_TRANSFORMER_EXPERTS;
-        if (l->part != DL_TRANSFORMER_BODY) continue;
-        if (layer->recomputable) l->modules |= 1u << DL_MODULE_ATTENTION;
-        if (strstr(layer->kind->name, "norm") != NULL) l->modules |= 1u << DL_MODULE_NORM;
-        after = after || layer->recomputable;
-        if (!linear || !after) continue;
-        if (projection == NULL)
-            projection = l;
-        else if (first == NULL)
-            first = l;
-        last = l;
-    }
-    for (struct dl_transformer_layer *l = first; l != NULL && l <= last; l++)
-        if (l->modules == 0) l->modules = 1u << (tf->experts > 0 ? DL_MODULE_MOE : DL_MODULE_MLP);
-    if (first != NULL) last->ends_module = true;
 }
 
 double dl_transformer_imbalance(const struct dl_transformer *tf,
@@ -241,6 +219,7 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
                 tf->kv_channels =
                     layer->attention.kv_heads * layer->in.channels / layer->attention.heads;
         }
+        if (layer->kind->mixing == DL_MIXES_BY_STATE) dl_transformer_add_state(tf, layer);
         if (layer->kind == &dl_layer_moe && tf->experts == 0) {
             tf->experts = layer->moe.experts;
             tf->top_k = layer->moe.top_k;
@@ -252,6 +231,10 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
             continue;
         if (!layer->frozen)
             tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
+    }
+    if (tf->heads == 0) { /* no attention */
+        tf->heads = tf->state_heads;
+        tf->kv_heads = tf->state_groups;
     }
     if (tf->heads == 0) return no_stack(tf->workload, err);
     tf->by_tokens =
@@ -268,7 +251,7 @@ static void prepare_plain(struct dl_transformer *tf, struct dl_arena *arena) {
     double holders = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         tf->layers[i] = (struct dl_transformer_layer){
-            .index = i, .part = DL_TRANSFORMER_BODY, .in_layer = true};
+            .index = i, .part = DL_TRANSFORMER_BODY, .in_layer = true, .share = 1};
         if (workload->layers[i].parameter_elements > 0) holders++;
     }
     const double bytes = tf->framework->sync.bucket_bytes,
@@ -296,7 +279,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                 .optimizer = plan->optimizer,
                                 .compute_scale = plan->compute_scale,
                                 .input = *plan,
-                                .stack = stack->count,
+                                .stack = stack->mixed > 0 ? stack->mixed : stack->count,
                                 .library = dl_replica_library(system, framework, plan)};
     if (!stacked) {
         prepare_plain(&tf, arena);
@@ -316,7 +299,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
         tf.listed_layers = listed;
     }
     DL_TRY(find_limits(&tf, stack, err));
-    mark_modules(&tf);
+    dl_transformer_mark_modules(&tf);
     *out = tf;
     return DL_OK;
 }
@@ -330,7 +313,8 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
                                         const struct dl_transformer_split *split) {
     struct dl_layer layer = tf->workload->layers[l->index];
     const bool by_heads = l->role == DL_TRANSFORMER_HEADS &&
-                          tf->framework->transformer.context_exchange == DL_CONTEXT_ALL_TO_ALL;
+                          (layer.kind->mixing == DL_MIXES_BY_STATE ||
+                           tf->framework->transformer.context_exchange == DL_CONTEXT_ALL_TO_ALL);
     const double sp = by_heads ? 1 : (double)split->sp,
                  tp = (double)(split->tp * (by_heads ? split->sp : 1));
     const double in = dl_shape_elements(&layer.in), out = dl_shape_elements(&layer.out);

@@ -242,6 +242,7 @@ const struct dl_layer_kind dl_layer_attention = {
     .name = "attention",
     .summary = "scores, softmax and context of (multi-head) attention, fused (flash) or not",
     .source = "formulas",
+    .mixing = DL_MIXES_BY_ATTENTION,
     .needs = DL_KEY_HEADS,
     .takes = DL_KEY_KV_HEADS | DL_KEY_CAUSAL | DL_KEY_FLASH | DL_KEY_DROPOUT | DL_KEY_ADDITIVE |
              DL_KEY_WINDOW | DL_KEY_SINKS,
