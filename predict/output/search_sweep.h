@@ -15,4 +15,13 @@ enum dl_code dl_part_read(const char *text, int64_t *index, int64_t *count, stru
 enum dl_code dl_search_sweep(struct dl_context *context, const struct dl_options *options,
                              const struct dl_command *search, const char *path, struct dl_err *err);
 
+/* Whether they name several systems or frameworks. */
+bool dl_search_is_list(const struct dl_options *options);
+/* Runs one search for each system and framework of the comma-separated lists of `options` and prints
+ * the best plan of each, the fastest first: system, framework, plan, times, or why there is none.
+ * DL_ERR_NO where none has a plan. */
+enum dl_code dl_search_each(struct dl_context *context, const struct dl_options *options,
+                            const struct dl_command *search, enum dl_format format,
+                            struct dl_err *err);
+
 #endif
