@@ -233,9 +233,9 @@ static enum dl_code run_rows(struct sweep *s, int64_t index, int64_t count, stru
     return code;
 }
 
-enum dl_code dl_search_sweep(struct dl_context *context, const struct dl_options *options,
-                             const struct dl_command *search, const char *path,
-                             struct dl_err *err) {
+static enum dl_code run_sweep(struct dl_context *context, const struct dl_options *options,
+                              const struct dl_command *search, const char *path,
+                              struct dl_err *err) {
     struct sweep s = {
         .context = context, .options = options, .search = search, .out = {.arena = context->arena}};
     int64_t index, count;
@@ -263,7 +263,7 @@ static const struct dl_list_column best_columns[] = {
     SHOWN(iteration_s, "iteration_s", "iteration", "s", 0, 3),
     SHOWN(samples_per_s, "throughput_samples_per_s", "samples/s", "", 0, 4),
     SHOWN(memory_bytes, "memory_bytes", "memory", "GiB", 1 << 30, 3),
-    SHOWN(bottleneck, "bottleneck", "bottleneck", "", 0, 0),
+    DL_HIDDEN(struct best, bottleneck, "bottleneck", NULL),
     DL_HIDDEN(struct best, command, "command", NULL),
     DL_HIDDEN(struct best, why, "why", NULL),
 };
@@ -351,9 +351,9 @@ static const char *each_text(const char *systems, const char *frameworks, struct
     return dl_text_string(&text);
 }
 
-enum dl_code dl_search_each(struct dl_context *context, const struct dl_options *options,
-                            const struct dl_command *search, enum dl_format format,
-                            struct dl_err *err) {
+static enum dl_code run_each(struct dl_context *context, const struct dl_options *options,
+                             const struct dl_command *search, struct dl_err *err) {
+    enum dl_format format = DL_FORMAT_TEXT;
     struct dl_arena *arena = context->arena;
     struct sweep s = {
         .context = context, .options = options, .search = search, .out = {.arena = arena}};
@@ -363,6 +363,7 @@ enum dl_code dl_search_each(struct dl_context *context, const struct dl_options 
         each_text(systems != NULL ? systems : "", frameworks != NULL ? frameworks : "", arena);
     struct dl_csv found;
     struct dl_table table;
+    DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_csv_parse("systems and frameworks", rows, strlen(rows), arena, &s.csv, err));
     DL_TRY(run_rows(&s, 0, 1, err));
     const char *text = dl_text_string(&s.out);
@@ -389,4 +390,10 @@ enum dl_code dl_search_each(struct dl_context *context, const struct dl_options 
                            list[i].why);
     dl_text_printf(&out, "\nThe fastest: %s\n", list[0].command);
     return context->output(options, dl_text_string(&out), err);
+}
+
+enum dl_code dl_search_many(struct dl_context *context, const struct dl_options *options,
+                            const struct dl_command *search, const char *path, struct dl_err *err) {
+    return path != NULL ? run_sweep(context, options, search, path, err)
+                        : run_each(context, options, search, err);
 }
