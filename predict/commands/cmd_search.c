@@ -422,8 +422,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
     asked.text = format == DL_FORMAT_TEXT || format == DL_FORMAT_LATEX;
-    if (asked.sweep != NULL)
-        return dl_search_sweep(context, options, &dl_cmd_search, asked.sweep, err);
+    if (asked.sweep != NULL || dl_search_is_list(options))
+        return dl_search_many(context, options, &dl_cmd_search, asked.sweep, err);
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(check_inputs(&inputs, err));
@@ -481,7 +481,8 @@ const struct dl_command dl_cmd_search = {
                "and sharding. Infeasible and dominated plans are counted by reason. "
                "Prints the best plans, every term of the best one, its limits, its "
                "sensitivity to each resource, and the most effective change. Options that fix a "
-               "value (--tp, --micro-batch, --recompute, ...) restrict the search.",
+               "value (--tp, --micro-batch, --recompute, ...) restrict the search. With a list of "
+               "systems or frameworks (-s A,B -f C,D): the best plan of each.",
     .examples = examples,
     .options = tables,
     .common =

@@ -37,11 +37,8 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
 enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char *command,
                                      struct dl_err *err) {
     if (!inputs->framework_listed) return DL_OK;
-    return dl_fail(err, DL_ERR_USAGE, "--framework: %s takes one framework, got \"%s\"%s", command,
-                   inputs->words.framework,
-                   strcmp(command, "search") == 0
-                       ? "; to compare the best plans of several: a row each of --sweep FILE"
-                       : "");
+    return dl_fail(err, DL_ERR_USAGE, "--framework: %s takes one framework, got \"%s\"", command,
+                   inputs->words.framework);
 }
 
 /* -s 4x8xh100_sxm: its nodes and devices, where no option says how many, and whose links. */

@@ -70,8 +70,16 @@ again 'search on a part of a node'
 run import trace tests/fixtures/trace/gpu.json --workload resnet18 --system iris-v100 --batch 32 -o "$work/layers.json"
 run search --system iris-v100 --workload resnet18 --framework pytorch-ddp --nodes 2 --global-batch 256 --layers "$work/layers.json" --json
 again 'search with measured layers'
-search --framework megatron,ideal
-check 'search of several frameworks' 2 'takes one framework'
+run search --system iris-v100,dgx-h100 --workload gpt2_xl --framework megatron-core,pytorch-fsdp2 --global-batch 64 --threads 1
+check 'search of several systems and frameworks' 0
+has 'the fastest of all first' '^Fastest: megatron-core on dgx-h100: '
+has 'a line for each' '^ iris-v100 +pytorch-fsdp2 +fp32 '
+run search --system dgx-h100 --workload gpt2_xl --framework megatron-core,pytorch-fsdp2 --global-batch 64 --threads 1 --csv
+both=$(sed -n 's/^dgx-h100,pytorch-fsdp2,[^,]*,8,[^,]*,\([^,]*\),.*/\1/p' "$SCRATCH/out")
+run search --system dgx-h100 --workload gpt2_xl --framework pytorch-fsdp2 --global-batch 64 --threads 1 --json
+says 'each as when searched alone' test "$both" = "$(jq '.results[0].iteration_s' "$SCRATCH/out")"
+run search --system iris-v100 --workload llama3_70b --framework megatron-core,pytorch-fsdp2
+check 'none of them has a plan' 1 'no plan on any of them'
 
 # Two parts merged are the whole.
 search --csv --threads 1
