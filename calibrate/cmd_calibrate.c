@@ -56,6 +56,15 @@ static const struct dl_option calibrate_options[] = {
     {"submit", 0, NULL, "Measuring",
      "submit the calibration as a Slurm job of --nodes nodes; with --dry-run, print its script",
      NULL},
+    {"site", 0, "NAME|FILE", "Measuring",
+     "with --submit: the site whose partition, account, qos, constraint and GPUs (gres) the job "
+     "asks "
+     "for; default: as for 'dlmodel slurm'",
+     NULL},
+    {"partition", 0, "NAME", "Measuring",
+     "with --submit: partition of the job; default: that of the site", NULL},
+    {"account", 0, "NAME", "Measuring",
+     "with --submit: account of the job; default: that of the site", NULL},
     {"ranks", 0, "N", "Measuring", "number of MPI ranks on this node, 2 to 1024; default 2",
      DL_INTEGER(CHOICE(ranks), .min = 2, .max = 1024)},
     {"file-dir", 0, "DIR", "Measuring",

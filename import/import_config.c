@@ -392,6 +392,7 @@ enum dl_code dl_config_parse(const char *name, const char *text, size_t length, 
         DL_TRY(
             set(&r, "", dl_arena_strndup(arena, pair, (size_t)(equals - pair)), false, equals + 1));
     }
+    DL_TRY(dl_config_vision(doc, arena, out, err));
     DL_TRY(read_members(&r, text_model, ""));
     const struct dl_json_node *tie = dl_json_member(doc->root, "tie_word_embeddings", 19);
     if (text_model != doc->root && tie != NULL && tie->kind == DL_JSON_BOOL &&

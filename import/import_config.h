@@ -84,6 +84,10 @@ enum dl_code dl_config_parse(const char *name, const char *text, size_t length, 
 enum dl_code dl_config_find(const struct dl_json *document, struct dl_config_model *model,
                             struct dl_arena *arena, const struct dl_json_node **out,
                             struct dl_err *err);
+/* Values of the vision tower (F-TOWER), or its name among what is left out. DL_ERR_INPUT: a member
+ * of vision_config that is no whole number. */
+enum dl_code dl_config_vision(const struct dl_json *document, struct dl_arena *arena,
+                              struct dl_config_model *model, struct dl_err *err);
 /* The workload file. */
 const char *dl_config_text(const struct dl_config_model *model, const char *name,
                            struct dl_arena *arena);

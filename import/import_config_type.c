@@ -102,14 +102,11 @@ static const struct dl_json_node *text_of(const struct dl_json_node *root, const
     return root;
 }
 
-static void note_towers(const struct dl_json_node *root, struct dl_config_model *model) {
-    static const char *const towers[][2] = {{"vision_config", "the vision tower (vision_config)"},
-                                            {"audio_config", "the audio tower (audio_config)"}};
-    for (int i = 0; i < 2; i++) {
-        const struct dl_json_node *n = dl_json_get(root, towers[i][0]);
-        if (n != NULL && n->kind == DL_JSON_OBJECT)
-            model->left_out[model->left_out_count++] = towers[i][1];
-    }
+static void note_audio(const struct dl_json_node *root, struct dl_config_model *model) {
+    const struct dl_json_node *n = dl_json_get(root, "audio_config");
+    if (n != NULL && n->kind == DL_JSON_OBJECT)
+        model->left_out[model->left_out_count++] =
+            "the audio tower (audio_config), which changes the prediction and is not modelled";
 }
 
 /* A slip of the pen, not the digits of another release. */
@@ -143,7 +140,7 @@ enum dl_code dl_config_find(const struct dl_json *document, struct dl_config_mod
     *out = text;
     model->type = type->string;
     model->family = family_of(type->string);
-    note_towers(root, model);
+    note_audio(root, model);
     DL_TRY(refuse_foreign(document, text, prefix, arena, err));
     if (model->family != NULL) return DL_OK;
     if (is_llama_like(text)) {

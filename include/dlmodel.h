@@ -146,6 +146,12 @@ double dlmodel_value(const struct dlmodel *m, const char *name);
 /* The same for text: "bottleneck", "strategy", ...; NULL: none. Text that a function returns lives
  * until the next call with the same `struct dlmodel`. */
 const char *dlmodel_text(const struct dlmodel *m, const char *name);
+/* All of it at once: values[i] and texts[i] are what dlmodel_value and dlmodel_text give for column
+ * i. Returns the number of columns, 0: no prediction; at most `count` of each are written. */
+int dlmodel_row(const struct dlmodel *m, double *values, const char **texts, int count);
+/* The name of a column, numbered from 0; NULL beyond the last. *type: "string", "number",
+ * "integer" or "boolean"; type may be NULL. */
+const char *dlmodel_column(int index, const char **type);
 /* A warning of the prediction, numbered from 0; NULL beyond the last. */
 const char *dlmodel_warning(const struct dlmodel *m, int index);
 

@@ -65,7 +65,7 @@ static void take_note(const struct dl_context *context, const char *format, ...)
 }
 
 static void forget_results(struct dlmodel *m) {
-    dl_arena_free(&m->arena);
+    dl_arena_clear(&m->arena);
     m->table = (struct dl_table){0};
     m->warning_count = 0;
     m->error[0] = 0;
@@ -111,6 +111,7 @@ DL_PUBLIC void dlmodel_reset(struct dlmodel *m) {
 DL_PUBLIC void dlmodel_close(struct dlmodel *m) {
     if (m == NULL) return;
     dlmodel_reset(m);
+    dl_arena_free(&m->arena);
     if (m->own_data) dlmodel_context_close(m->data);
     free(m);
 }
@@ -246,19 +247,47 @@ static const union dl_cell *cell_of(const struct dlmodel *m, const char *name,
     return NULL;
 }
 
+static double number_of(const union dl_cell *cell, enum dl_column_type type) {
+    switch (type) {
+    case DL_COLUMN_BOOL: return cell->boolean ? 1 : 0;
+    case DL_COLUMN_INTEGER: return cell->integer == DL_ABSENT ? NAN : (double)cell->integer;
+    case DL_COLUMN_NUMBER: return cell->number;
+    default: return NAN;
+    }
+}
+
 DL_PUBLIC double dlmodel_value(const struct dlmodel *m, const char *name) {
     enum dl_column_type type = DL_COLUMN_STRING;
     const union dl_cell *cell = cell_of(m, name, &type);
-    if (cell == NULL || type == DL_COLUMN_STRING) return NAN;
-    if (type == DL_COLUMN_BOOL) return cell->boolean ? 1 : 0;
-    if (type == DL_COLUMN_INTEGER) return cell->integer == DL_ABSENT ? NAN : (double)cell->integer;
-    return cell->number;
+    return cell == NULL ? NAN : number_of(cell, type);
 }
 
 DL_PUBLIC const char *dlmodel_text(const struct dlmodel *m, const char *name) {
     enum dl_column_type type = DL_COLUMN_NUMBER;
     const union dl_cell *cell = cell_of(m, name, &type);
     return cell == NULL || type != DL_COLUMN_STRING ? NULL : cell->string;
+}
+
+DL_PUBLIC const char *dlmodel_column(int index, const char **type) {
+    struct dl_row_field field;
+    if (index < 0 || !dl_rows_field(index, &field)) return NULL;
+    if (type != NULL) *type = field.type;
+    return field.key;
+}
+
+DL_PUBLIC int dlmodel_row(const struct dlmodel *m, double *values, const char **texts, int count) {
+    int at = 0;
+    for (int i = 0; m->table.row_count > 0 && i < m->table.column_count; i++) {
+        const struct dl_column *column = &m->table.columns[i];
+        if (column->key == NULL) continue;
+        if (at < count) {
+            const union dl_cell *cell = &m->table.cells[i];
+            values[at] = number_of(cell, column->type);
+            texts[at] = column->type == DL_COLUMN_STRING ? cell->string : NULL;
+        }
+        at++;
+    }
+    return at;
 }
 
 DL_PUBLIC const char *dlmodel_warning(const struct dlmodel *m, int index) {

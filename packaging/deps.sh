@@ -5,7 +5,7 @@
 #   build   compiler and the libraries that dlmodel links
 #   demo    also what a calibration of a CPU measures with, and gnuplot
 #   check   also what the tests need (default), a real Slurm and PyTorch among them: what is not there is counted as skipped
-#   rest    also what `make check-all` also tests: Chromium and proxies for the page of `serve`, clang for the fuzzers; from PyPI into
+#   rest    also what `make check-all` also tests: Chromium, Firefox and proxies for the page of `serve`, mypy, clang for the fuzzers; from PyPI into
 #           build/python, axe-core (rules of accessibility), Schemathesis (requests from the OpenAPI document) and PyTorch with torchvision,
 #           timm, transformers and diffusers (6 GB; models that tests record)
 #   all     also what coverage, valgrind and static analysis need, which are run by hand
@@ -15,7 +15,7 @@ build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
 check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler libyaml-dev zlib1g-dev libsqlite3-dev jq zsh locales
     slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch libjansson-dev strace faketime python3-fusepy'
-rest='clang libclang-rt-14-dev chromium python3-venv python3-pip nginx-light caddy openssl ruby'
+rest='clang libclang-rt-14-dev chromium firefox-esr mypy python3-venv python3-pip nginx-light caddy openssl ruby'
 all='gcovr clang-tidy cppcheck valgrind'
 # The first clang that counts conditions (18 or later), where the distribution has one: make mcdc.
 release=$(apt-cache pkgnames clang- 2> /dev/null | sed -n 's/^clang-\(1[89]\|2[0-9]\)$/\1/p' | sort -n | head -n 1)

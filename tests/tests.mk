@@ -166,6 +166,7 @@ golden-accept: all $(BUILD)/tests/unit/test_golden_plans $(BUILD)/tests/unit/tes
 	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_golden_plans
 	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_text_cases
 	$(Q)DLMODEL=$(call absolute,dlmodel) sh tools/decisions.sh > docs/decisions.md
+	$(Q)python3 tools/python_types.py $(call absolute,dlmodel) > python/dlmodel/typed.py
 
 counts-accept: ## record how many checks each script of the last run has (tests/counts.txt); a later run with fewer fails
 	$(Q)awk '{ name = $$0; sub(/^[0-9]+ /, "", name); count[name] = $$1 } END { for (name in count) print count[name], name }' \

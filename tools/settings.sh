@@ -19,6 +19,7 @@ predicted() {
         def first_of($name): first(.. | objects | .[$name]? | numbers);
         if $quantity == "step" then first_of("iteration_s")
         elif $quantity == "comm" then first_of("comm_s")
+        elif $quantity == "parameters" then first_of("weights_bytes") / 2 / 1e9 # of 16 bits
         elif $quantity == "activations" then first_of("activations_bytes") / 1e9
         elif $quantity == "allocated" then
             ([first_of("weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "buffers_bytes")] | add) / 1e9
@@ -28,7 +29,7 @@ predicted() {
 named() { # named QUANTITY
     case $1 in
     step) echo 's a step' ;; comm) echo 's of communication' ;; exchange) echo 'ms an exchange' ;;
-    activations) echo 'GB of activations' ;; allocated) echo 'GB allocated' ;;
+    parameters) echo 'billion parameters' ;; activations) echo 'GB of activations' ;; allocated) echo 'GB allocated' ;;
     esac
 }
 value() { # value EXPRESSION: as a number, nothing for nothing

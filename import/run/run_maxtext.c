@@ -42,10 +42,12 @@ const struct dl_argument_class dl_maxtext_classes[] = {
      "use_iota_embed fused_* *_block_* sa_* megablox sparse_matmul capacity_factor "
      "use_ring_of_experts "
      "load_balance* num_pipeline* pipeline_* *pipeline* shard_* *shard* logits_dot_in_fp32 "
-     "float32_* matmul_precision activations_in_float32 cast_logits* xla* mtp_* use_custom_sort* "
+     "float32_* matmul_precision activations_in_float32 cast_logits* xla* mtp_eval* "
+     "use_custom_sort* "
      "compile* compiled_* context_parallel_* *logits_soft_cap"},
     {DL_COSTS_NOTHING,
-     "base_config run_name hardware base_output_directory dataset_type dataset_path "
+     "mtp_loss_scaling_factor base_config run_name hardware base_output_directory dataset_type "
+     "dataset_path "
      "dataset_name eval_dataset_name eval_interval eval_steps eval_per_device_batch_size "
      "max_segments_per_seq reuse_example_batch async_checkpointing enable_checkpointing "
      "checkpoint_period load_parameters_path load_full_state_path learning_rate "
@@ -209,9 +211,11 @@ static void take_parts(struct dl_arguments *a, const char *workload) {
 static enum dl_code read_model(struct dl_run *run, double seq, const char **out) {
     struct dl_arguments *a = &run->arguments;
     const struct decoder *decoder;
-    double layers = NAN, window = 0;
+    double layers = NAN, window = 0, further = 0;
     DL_TRY(dl_arguments_number(a, "base_num_decoder_layers", 1, 1e6, &layers, run->err));
     DL_TRY(dl_arguments_number(a, "sliding_window_size", 0, 1e9, &window, run->err));
+    DL_TRY(dl_arguments_number(a, "mtp_num_layers", 0, 16, &further, run->err));
+    if (further > 0) dl_plan_words_add(run->out, "mtp-layers", "%.0f", further);
     if (!dl_known(layers) || run->workload != NULL) return DL_OK;
     if (dl_arguments_find(a, "base_emb_dim") == NULL &&
         dl_arguments_find(a, "model_name") != NULL) {

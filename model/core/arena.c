@@ -156,15 +156,32 @@ char *dl_arena_printf(struct dl_arena *arena, const char *format, ...) {
     return text;
 }
 
-void dl_arena_free(struct dl_arena *arena) {
-    struct dl_arena_block *block = arena->head;
-
+static void free_blocks(struct dl_arena_block *block) {
     while (block != NULL) {
         struct dl_arena_block *next = block->next;
 
         free(block);
         block = next;
     }
+}
+
+void dl_arena_free(struct dl_arena *arena) {
+    free_blocks(arena->head);
     arena->head = NULL;
+    arena->total_bytes = 0;
+}
+
+void dl_arena_clear(struct dl_arena *arena) {
+    enum { MOST_KEPT_BYTES = 4 << 20 };
+    struct dl_arena_block *kept = arena->head;
+
+    if (MIN_BLOCK_BYTES == 0 || kept == NULL || kept->capacity_bytes > MOST_KEPT_BYTES) {
+        dl_arena_free(arena);
+        return;
+    }
+    free_blocks(kept->next);
+    kept->next = NULL;
+    memset(kept->bytes, 0, kept->used_bytes);
+    kept->used_bytes = 0;
     arena->total_bytes = 0;
 }

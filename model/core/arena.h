@@ -32,5 +32,8 @@ char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length);
 char *dl_arena_printf(struct dl_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void dl_arena_free(struct dl_arena *arena); /* leaves it empty and usable */
+/* The same, but keeps its last block, of at most a few MiB, for what follows: an arena that is
+ * filled and cleared again and again asks the system for no memory. */
+void dl_arena_clear(struct dl_arena *arena);
 
 #endif

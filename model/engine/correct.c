@@ -51,7 +51,7 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
         .batch_per_device_samples = runs ? p->iteration_s * p->throughput_samples_per_s /
                                                (double)(plan->nodes * plan->devices_per_node)
                                          : 0,
-        .parameters = workload->parameters,
+        .parameters = workload->parameters + workload->frozen_elements,
         .layers = dl_workload_layers(workload),
         .release_assumed = framework->release_assumed,
         .anchored = plan->compute_scale > 0,

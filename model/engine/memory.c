@@ -22,6 +22,11 @@ double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weight
     }
 }
 
+double dl_memory_frozen_bytes(enum dl_precision precision, enum dl_master_weights masters) {
+    const double trained = dl_memory_weight_bytes(precision, masters);
+    return precision == DL_MIXED ? trained : fmin(trained, dl_precision_bytes(precision));
+}
+
 double dl_memory_optimizer_bytes(enum dl_optimizer optimizer) {
     switch (optimizer) {
     case DL_SGD: return 0;
@@ -120,18 +125,26 @@ double dl_memory_composed_bytes(const struct dl_workload *workload,
     return bytes;
 }
 
-void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
-                       const struct dl_framework *framework, const struct dl_plan *plan,
-                       double batch, struct dl_memory *out, const char **unknown) {
-    const struct dl_device *device = system->device;
-    const struct dl_kernel_facts facts = dl_plan_facts(framework, device, plan);
-    double per_sample =
+/* Activations of one sample, without its input. */
+static double sample_bytes(const struct dl_system *system, const struct dl_workload *workload,
+                           const struct dl_framework *framework, const struct dl_plan *plan) {
+    const struct dl_kernel_facts facts = dl_plan_facts(framework, system->device, plan);
+    const double bytes =
         dl_memory_activation_bytes(workload, plan->precision, plan->recompute, facts.attention);
-    if (plan->recompute == DL_RECOMPUTE_NONE)
-        per_sample += dl_memory_composed_bytes(workload, &facts);
+    return plan->recompute == DL_RECOMPUTE_NONE ? bytes + dl_memory_composed_bytes(workload, &facts)
+                                                : bytes;
+}
+
+static void memory_of(const struct dl_system *system, const struct dl_workload *workload,
+                      const struct dl_framework *framework, const struct dl_plan *plan,
+                      double per_sample, double batch, struct dl_memory *out,
+                      const char **unknown) {
+    const struct dl_device *device = system->device;
     out->weights_bytes =
         workload->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights) +
         4 * workload->buffer_elements;
+    out->weights_bytes +=
+        workload->frozen_elements * dl_memory_frozen_bytes(plan->precision, plan->master_weights);
     out->gradients_bytes =
         workload->parameters * dl_framework_gradient_width(framework, plan->precision).kept_bytes;
     out->optimizer_bytes = workload->parameters * dl_memory_optimizer_bytes(plan->optimizer);
@@ -161,6 +174,13 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
     }
 }
 
+void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
+                       const struct dl_framework *framework, const struct dl_plan *plan,
+                       double batch, struct dl_memory *out, const char **unknown) {
+    memory_of(system, workload, framework, plan, sample_bytes(system, workload, framework, plan),
+              batch, out, unknown);
+}
+
 bool dl_memory_fits(const struct dl_memory *memory) {
     return !dl_known(memory->capacity_bytes) || memory->total_bytes <= memory->capacity_bytes;
 }
@@ -181,12 +201,13 @@ void dl_memory_weigh(struct dl_prediction *prediction) {
 double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
                            const struct dl_framework *framework, const struct dl_plan *plan) {
     if (!dl_known(system->device->memory_bytes)) return NAN;
-    const double capacity_bytes = system->device->memory_bytes;
+    const double capacity_bytes = system->device->memory_bytes,
+                 per_sample = sample_bytes(system, workload, framework, plan);
     struct dl_memory m;
-    dl_memory_compute(system, workload, framework, plan, 0, &m, NULL);
+    memory_of(system, workload, framework, plan, per_sample, 0, &m, NULL);
     const double fixed_bytes = m.total_bytes;
     if (fixed_bytes > capacity_bytes) return 0;
-    dl_memory_compute(system, workload, framework, plan, 1, &m, NULL);
+    memory_of(system, workload, framework, plan, per_sample, 1, &m, NULL);
     if (!(m.total_bytes > fixed_bytes)) return NAN;
     if (m.total_bytes > capacity_bytes) return 0;
     /* Memory rises with the batch almost in proportion: the secant gets near, then `fits` and
@@ -203,7 +224,7 @@ double dl_memory_max_batch(const struct dl_system *system, const struct dl_workl
         if (slope > 0 && step < SECANTS)
             batch = fmax(floor(fits + (capacity_bytes - fits_bytes) / slope), fits + 1);
         if (batch >= too_many) batch = floor((fits + too_many) / 2);
-        dl_memory_compute(system, workload, framework, plan, batch, &m, NULL);
+        memory_of(system, workload, framework, plan, per_sample, batch, &m, NULL);
         if (m.total_bytes <= capacity_bytes) {
             fits = batch;
             fits_bytes = m.total_bytes;

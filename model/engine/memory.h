@@ -10,6 +10,9 @@
  * read, also in 8-bit and narrower training, and 4 of the fp32 master, which pure fp16 never has),
  * optimizer; gradients: dl_framework_gradient_width. F-MEM-STATES */
 double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weights masters);
+/* F-FROZEN: the same of weights that are not trained: without fp32 masters, but for autocast, which
+ * casts fp32 weights. */
+double dl_memory_frozen_bytes(enum dl_precision precision, enum dl_master_weights masters);
 double dl_memory_optimizer_bytes(enum dl_optimizer optimizer);
 
 /* Whether a layer belongs to a repeated block, by its name. */

@@ -14,8 +14,6 @@
 #include "model/engine/schedule.h"
 #include "model/engine/replica.h"
 
-static int chains_of(const struct dl_pipe *p) { return dl_placing_chains(p->placing); }
-
 double dl_pipe_virtual_stages(const struct dl_plan *plan) {
     return dl_schedule_parts(plan->schedule, (double)plan->virtual_stages);
 }
@@ -23,14 +21,17 @@ double dl_pipe_virtual_stages(const struct dl_plan *plan) {
 void dl_pipe_place(struct dl_pipe *p, const struct dl_plan *plan) {
     p->placing = dl_schedules[plan->schedule]->placing;
     p->stages = (int)plan->pp;
-    p->parts = (int)((double)plan->pp * dl_pipe_virtual_stages(plan)) / chains_of(p);
+    p->parts =
+        (int)((double)plan->pp * dl_pipe_virtual_stages(plan)) / dl_placing_chains(p->placing);
 }
 
 int64_t dl_pipe_replicas(const struct dl_pipe *p) {
-    return (p->plan.dp > 1 ? p->plan.dp : 1) * chains_of(p);
+    return (p->plan.dp > 1 ? p->plan.dp : 1) * dl_placing_chains(p->placing);
 }
 
-int dl_pipe_stage_parts(const struct dl_pipe *p) { return p->parts / p->stages * chains_of(p); }
+int dl_pipe_stage_parts(const struct dl_pipe *p) {
+    return p->parts / p->stages * dl_placing_chains(p->placing);
+}
 
 int dl_pipe_part(const struct dl_pipe *p, int stage, int i) {
     return dl_placing_place(p->placing, p->stages, stage, i) % p->parts;
@@ -101,8 +102,8 @@ static void split_directions(struct dl_pipe *p, const struct dl_cost *cost, int 
     p->weights_step_s[stage] =
         p->backward_step_s[stage] * (backward_s > 0 ? weights_s / backward_s : 0);
     if (stage != p->slowest) return;
-    p->forward_s = forward_s / chains_of(p);
-    p->backward_s = backward_s / chains_of(p);
+    p->forward_s = forward_s / dl_placing_chains(p->placing);
+    p->backward_s = backward_s / dl_placing_chains(p->placing);
 }
 
 void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
@@ -122,8 +123,8 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
                 if (layers[i].tied_to < 0) p->parameters[s] += layers[i].parameter_elements;
             }
         }
-        p->compute_s[s] /= chains_of(p);
-        p->step_s[s] /= chains_of(p);
+        p->compute_s[s] /= dl_placing_chains(p->placing);
+        p->step_s[s] /= dl_placing_chains(p->placing);
     }
     for (int s = 0; s < p->stages; s++) {
         if (p->step_s[s] > p->step_s[p->slowest]) p->slowest = s;
@@ -132,7 +133,7 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
     }
     for (int s = 0; s < p->stages; s++) split_directions(p, cost, s);
     p->step_max_s = p->step_s[p->slowest];
-    p->update_s = cost->update.time_s * (all > 0 ? most * chains_of(p) / all : 0);
+    p->update_s = cost->update.time_s * (all > 0 ? most * dl_placing_chains(p->placing) / all : 0);
 }
 
 struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *p, int stage,
@@ -142,7 +143,7 @@ struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *p, int stage,
     const bool together = dl_pipe_stage_parts(p) == 1; /* its layers follow each other */
     own.layers = together ? all + p->first[stage] : room;
     own.layer_count = 0;
-    own.parameters = own.buffer_elements = 0;
+    own.parameters = own.frozen_elements = own.buffer_elements = 0;
     own.parameter_tensors = 0;
     for (int n = 0; n < dl_pipe_stage_parts(p); n++) {
         const int k = dl_pipe_part(p, stage, n);
@@ -150,6 +151,7 @@ struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *p, int stage,
             if (!together) room[own.layer_count] = all[i];
             own.layer_count++;
             own.buffer_elements += all[i].buffer_elements;
+            own.frozen_elements += all[i].frozen_elements;
             if (all[i].tied_to >= 0) continue;
             own.parameters += all[i].parameter_elements;
             own.parameter_tensors += all[i].parameter_count;
@@ -204,7 +206,7 @@ double dl_pipe_stage_memory(const struct dl_pipe *p, int stage, double held,
 double dl_pipe_held(const struct dl_pipe *p, int stage) {
     return dl_schedules[p->plan.schedule]->held(stage, p->stages, p->micro_batches,
                                                 dl_pipe_virtual_stages(&p->plan)) /
-           chains_of(p);
+           dl_placing_chains(p->placing);
 }
 
 void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_memory *out,
@@ -297,7 +299,8 @@ static enum dl_code cheapest_s(const struct dl_pipe *p, double bytes, double *du
 /* Gradients of each stage among its replicas. */
 static enum dl_code sum_gradients(struct dl_pipe *p, double *comm_s, struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
-    const int64_t replicas = dl_pipe_replicas(p), apart = p->plan.pp / chains_of(p);
+    const int64_t replicas = dl_pipe_replicas(p),
+                  apart = p->plan.pp / dl_placing_chains(p->placing);
     struct dl_nccl_memo memo = {.system = NULL};
     const double gradient_bytes =
         dl_framework_gradient_width(r->framework, p->plan.precision).sent_bytes;

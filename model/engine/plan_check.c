@@ -380,9 +380,6 @@ enum dl_code dl_plan_check_settings(const struct dl_workload *workload,
     if (dl_plan_excludes_full(plan) && plan->recompute == DL_RECOMPUTE_FULL)
         return dl_fail(err, DL_ERR_USAGE, "--%s: not with --recompute full",
                        by_layer ? "cuda-graphs layer" : "moe-overlap");
-    if (plan->lora.rank > 0 && (plan->shard == 3 || plan->strategy->shard == 3))
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--lora-rank: frozen weights are not sharded; give --zero 0 to 2");
     if (s->fp8_store != 0 && dl_precision_operand_bytes(plan->precision) > 1)
         return dl_fail(err, DL_ERR_USAGE, "--fp8-store: goes with --precision fp8");
     if (plan->lora.targets != 0 && plan->lora.rank <= 0)

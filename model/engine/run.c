@@ -123,22 +123,6 @@ static void add_task(const struct dl_run *run, const struct dl_task *t, double s
     }
 }
 
-/* A task until then; what it takes longer beside others is theirs. */
-static void add_until(const struct dl_run *run, const struct dl_task *t, double until_s,
-                      bool servers, struct dl_resource_use *out) {
-    double others_s = 0;
-    for (int i = t->beside; i != DL_NONE; i = run->tasks[i].next) {
-        const struct dl_task *other = &run->tasks[i];
-        const double both_s =
-            fmin(until_s, other->held_until_s) - fmax(t->start_s, other->held_from_s);
-        if (other->held_from_s >= until_s) break;
-        if (!(both_s > 0)) continue;
-        add_task(run, other, run->sharing.frac * both_s, servers, out);
-        others_s += run->sharing.frac * both_s;
-    }
-    add_task(run, t, until_s - t->start_s - others_s, servers, out);
-}
-
 /* The time between the end of a task and the start of what waited for it, by other means than a
  * lane: a message on its way, or what a message waits for besides tasks. */
 static void add_gap(const struct dl_run *run, const struct dl_task *before,
@@ -151,40 +135,130 @@ static void add_gap(const struct dl_run *run, const struct dl_task *before,
         out->s[waits && servers ? DL_ON_SERVERS : DL_ON_HOST] += seconds;
 }
 
-static int previous_task(int after, int end) {
-    return after == DL_BEGIN ? end : DL_PREVIOUS(after);
+static const double NEGLIGIBLE = 1e-9; /* part of what moves the last end */
+
+/* One iteration of the walk back: how much the last end moves with the end of each task, with its
+ * start alone, and where it is waited for before its end, by how much before, times that. */
+struct moved {
+    double *end, *start, *early_s;
+};
+
+struct walk {
+    struct dl_run *run;
+    int end;
+    double period_s;
+    bool servers;
+    struct moved now, before; /* before: of the iteration before, as far as this one tells */
+    struct dl_resource_use use;
+};
+
+static void add_moved(struct walk *w, const struct dl_task *t, double seconds, double by) {
+    struct dl_resource_use use = {{0}};
+    add_task(w->run, t, seconds, w->servers, &use);
+    dl_resource_add(&w->use, &use, by);
+}
+
+/* The start of a task moves the last end. */
+static void add_cause(struct walk *w, const struct dl_task *t, double by) {
+    const bool earlier = t->after < 0;
+    const int after = t->after == DL_BEGIN ? w->end : earlier ? DL_PREVIOUS(t->after) : t->after;
+    const struct moved *of = earlier ? &w->before : &w->now;
+    const struct dl_task *cause = &w->run->tasks[after];
+    const double gap_s = t->start_s + (earlier ? w->period_s : 0) - cause->end_s;
+    struct dl_resource_use use = {{0}};
+    of->end[after] += by;
+    if (gap_s < 0) of->early_s[after] -= by * gap_s;
+    if (!(gap_s > 0)) return;
+    add_gap(w->run, cause, t, gap_s, w->servers, &use);
+    dl_resource_add(&w->use, &use, by);
+}
+
+/* What a task's end moves with: its work, its start (returned), and when others hold a share. */
+static double add_beside(struct walk *w, const struct dl_task *t, double by) {
+    const struct dl_sharing *x = &w->run->sharing;
+    double start_by = by, lost_s = 0, work_by = by;
+    const struct dl_task *last = NULL;
+    for (int i = t->beside; i != DL_NONE; i = w->run->tasks[i].next) {
+        const struct dl_task *other = &w->run->tasks[i];
+        if (other->held_from_s >= t->end_s) break;
+        lost_s += x->frac * fmax(0, fmin(t->end_s, other->held_until_s) -
+                                        fmax(t->start_s, other->held_from_s));
+        if (other->held_until_s > t->end_s) last = other;
+    }
+    if (last != NULL && x->frac < 1) start_by = work_by = by / (1 - x->frac);
+    for (int i = t->beside; i != DL_NONE; i = w->run->tasks[i].next) {
+        const struct dl_task *other = &w->run->tasks[i];
+        if (other->held_from_s >= t->end_s) break;
+        const double until_by = other == last ? 0 : work_by * x->frac,
+                     from_by = other == last ? work_by - by : until_by;
+        w->now.end[i] += x->held_ratio * until_by;
+        w->now.start[i] += (1 - x->held_ratio) * until_by;
+        if (other->held_from_s > t->start_s)
+            w->now.start[i] -= from_by;
+        else
+            start_by -= from_by;
+    }
+    add_moved(w, t, t->end_s - t->start_s - lost_s, work_by);
+    return start_by;
+}
+
+/* Through one iteration, from the last task to the first. */
+static void walk_back(struct walk *w) {
+    for (int i = w->run->count - 1; i >= 0; i--) {
+        struct dl_task *t = &w->run->tasks[i];
+        const double by = w->now.end[i];
+        if (by == 0 && w->now.start[i] == 0) continue;
+        double start_by = by;
+        if (t->beside != DL_NONE)
+            start_by = add_beside(w, t, by);
+        else if (by != 0)
+            add_moved(w, t, fmax(0, t->end_s - t->start_s - w->now.early_s[i] / by), by);
+        t->critical = t->critical || by > NEGLIGIBLE;
+        add_cause(w, t, start_by + w->now.start[i]);
+    }
+}
+
+static int largest(const double *list, int count) {
+    int at = 0;
+    for (int i = 1; i < count; i++)
+        if (list[i] > list[at]) at = i;
+    return at;
+}
+
+static struct moved moved_in(double *room, size_t count) {
+    return (struct moved){room, room + count, room + 2 * count};
 }
 
 void dl_run_path(struct dl_run *run, int end, double period_s, bool servers,
                  struct dl_resource_use *out) {
     enum { CROSSINGS = 48 };
-    int crossed[CROSSINGS], count = 0, at = end;
-    struct dl_resource_use use[CROSSINGS], sum = {{0}};
-    double at_s = run->tasks[end].end_s; /* what is later is accounted for */
-    for (;;) {
-        struct dl_task *t = &run->tasks[at];
-        if (at_s > t->start_s) add_until(run, t, at_s, servers, &sum);
-        t->critical = true;
-        at_s = fmin(at_s, t->start_s);
-        at = t->after;
-        if (at < 0) { /* in the iteration before */
-            at = previous_task(at, end);
-            at_s += period_s;
-        }
-        if (at_s > run->tasks[at].end_s) {
-            add_gap(run, &run->tasks[at], t, at_s - run->tasks[at].end_s, servers, &sum);
-            at_s = run->tasks[at].end_s;
-        }
-        if (t->after >= 0) continue;
-        for (int i = count - 1; i >= 0; i--) {
-            if (crossed[i] != at) continue;
-            dl_resource_add(&sum, &use[i], -1);
-            dl_resource_share(&sum, period_s, DL_ON_HOST, out);
+    const size_t count = (size_t)run->count;
+    int crossed[CROSSINGS], crossings = 0;
+    double by[CROSSINGS], *room = dl_arena_alloc(run->arena, 6 * count, sizeof *room);
+    struct dl_resource_use use[CROSSINGS];
+    struct walk w = {.run = run,
+                     .end = end,
+                     .period_s = period_s,
+                     .servers = servers,
+                     .now = moved_in(room, count),
+                     .before = moved_in(room + 3 * count, count)};
+    w.now.end[end] = 1;
+    while (crossings < CROSSINGS) {
+        walk_back(&w);
+        const struct moved done = w.now;
+        w.now = w.before;
+        w.before = done;
+        memset(done.end, 0, 3 * count * sizeof *done.end);
+        const int at = largest(w.now.end, run->count);
+        for (int i = crossings - 1; i >= 0; i--) {
+            if (crossed[i] != at || fabs(by[i] - w.now.end[at]) > NEGLIGIBLE) continue;
+            dl_resource_add(&w.use, &use[i], -1);
+            dl_resource_share(&w.use, period_s, DL_ON_HOST, out);
             return;
         }
-        if (count == CROSSINGS) break;
-        crossed[count] = at;
-        use[count++] = sum;
+        crossed[crossings] = at;
+        by[crossings] = w.now.end[at];
+        use[crossings++] = w.use;
     }
-    dl_resource_share(&sum, period_s, DL_ON_HOST, out);
+    dl_resource_share(&w.use, period_s, DL_ON_HOST, out);
 }

@@ -10,11 +10,11 @@
  * another (computation) run on: multiprocessors, cores. The other one goes on with what is left.
  * For that, tasks are added in the order of their causes: what runs beside a task comes before it.
  *
- * Every task remembers which end it waited for, in its iteration or in the one before. The critical
- * path is a walk along these from the last end back, until it comes to a task where it was an
- * iteration (or a few) later: in a steady state it repeats from there. Each of its seconds belongs
- * to a task, so to a resource: the derivative of the iteration by the logarithm of that resource.
- * What a task takes longer beside others belongs to these.
+ * Every task remembers which end it waited for, in its iteration or in the one before. A walk along
+ * these from the last end back carries how much the last end moves with each task's: the critical
+ * path, with branches where one task holds a share of what another runs on. Where it is as it was
+ * an iteration (or a few) later, it repeats: a steady state. So each second belongs to a task, and
+ * to a resource: the derivative of the iteration by the logarithm of that resource.
  * F-CRITICAL-PATH
  */
 #ifndef DL_MODEL_ENGINE_RUN_H

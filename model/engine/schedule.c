@@ -201,13 +201,9 @@ static int kept_of(const struct dl_pipeline_order *o, int micro_batches) {
     return kept;
 }
 
-static int chains_of(const struct dl_pipeline_order *o) {
-    return dl_placing_chains(dl_schedules[o->schedule]->placing);
-}
-
 static void begin(struct pipeline *p, const struct dl_pipeline_order *o, int micro_batches,
                   struct dl_arena *arena) {
-    const int chains = chains_of(o);
+    const int chains = dl_placing_chains(dl_schedules[o->schedule]->placing);
     *p = (struct pipeline){.order = *o,
                            .row = dl_schedules[o->schedule],
                            .places = o->stages * o->parts,

@@ -89,6 +89,7 @@ static void scale_parameters(const struct dl_layer *whole, struct dl_layer *loca
         local->parameter_elements += list[p].elements;
     }
     local->parameters = list;
+    local->frozen_elements *= weights;
     local->requested.hidden = local->out.channels;
     local->in_elements = whole->in_elements * local->in.channels / whole->in.channels;
     local->forward_macs = whole->forward_macs * weights;
@@ -142,10 +143,12 @@ void dl_split_layers(const struct dl_workload *whole, const struct dl_split *spl
 }
 
 static void sum_totals(struct dl_workload *out) {
-    out->parameters = out->forward_macs_per_sample = out->activation_elements_per_sample = 0;
+    out->parameters = out->frozen_elements = 0;
+    out->forward_macs_per_sample = out->activation_elements_per_sample = 0;
     for (int i = 0; i < out->layer_count; i++) {
         const struct dl_layer *layer = &out->layers[i];
         if (layer->tied_to < 0) out->parameters += layer->parameter_elements;
+        out->frozen_elements += layer->frozen_elements;
         out->forward_macs_per_sample += layer->forward_macs;
         out->activation_elements_per_sample += layer->saved.elements;
     }

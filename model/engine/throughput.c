@@ -39,11 +39,11 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
     double macs = 0, again = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
-        /* F-LORA: no gradients of frozen weights */
-        const double passes =
-            plan->lora.rank > 0 && layer->parameter_elements > 0 ? PASSES - 1 : PASSES;
+        /* F-FROZEN: no gradients of frozen weights, nor of what only they read */
+        const double passes = layer->detached ? 1 : layer->frozen ? PASSES - 1 : PASSES;
         macs += passes / PASSES * dl_layer_model_macs(layer);
-        if (recomputes(workload, layer, plan->recompute)) again += dl_layer_model_macs(layer);
+        if (!layer->detached && recomputes(workload, layer, plan->recompute))
+            again += dl_layer_model_macs(layer);
     }
     if (device != NULL) out.peak_flop_per_s = dl_device_peak(device, plan->precision);
     out.model_flop = macs > 0 ? PASSES * FLOP * macs : NAN;

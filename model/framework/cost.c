@@ -297,7 +297,7 @@ enum dl_code dl_cost_fill(const struct dl_cost_request *request, struct dl_arena
             layers[i] = layers[twin];
             continue;
         }
-        if (fused && facts.fusion == DL_FUSION_BOTH)
+        if (fused && facts.fusion == DL_FUSION_BOTH && !layer->detached)
             layers[i].backward = fused_cost(request, layer, DL_BACKWARD_DATA);
         else
             layers[i] = layer_cost(request, layer, &facts, !fused);

@@ -38,6 +38,7 @@ void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *d
     const enum dl_generation generation = dl_generation_of(device->architecture);
     const bool old = generation == DL_KEPLER || generation == DL_MAXWELL;
     facts->activation_copies = facts->activation_copies && has_matrix_units(device);
+    facts->aligned_gemm = facts->aligned_gemm && has_matrix_units(device) && generation == DL_VOLTA;
     /* read in the code of CUDA kernels; oneDNN and MKL keep weights in their own layout */
     if (device->kind == DL_DEVICE_CPU) {
         facts->weight_copies = false;
@@ -87,6 +88,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .score_kernels = score_kernels(k, attention),
                                     .norm_small_kernels = or_none(k->norm_small_kernels),
                                     .weight_copies = k->weight_copies == DL_YES,
+                                    .aligned_gemm = k->aligned_gemm == DL_YES,
                                     .activation_copies =
                                         (mixed || precision == DL_TF32) && layout == DL_LAYOUT_NCHW,
                                     .channels_first = layout == DL_LAYOUT_NCHW,
@@ -113,6 +115,7 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
     facts->score_kernels = 0;
     facts->norm_small_kernels = 0;
     facts->activation_copies = false;
+    facts->aligned_gemm = facts->aligned_gemm && compiler != DL_COMPILER_XLA; /* it pads them */
     facts->eager = false;
     facts->unfused_gate = false;
     facts->compiled = true;

@@ -92,6 +92,7 @@ struct dl_framework_kernels {
     const char *optimizer_kernels;
     const struct dl_optimizer_row *optimizer;
     int weight_copies;   /* enum dl_tristate */
+    int aligned_gemm;    /* likewise: matrix units only where the sides are multiples of 8 */
     int weight_decay;    /* enum dl_weight_decay */
     int attention;       /* enum dl_attention_kernel: unless the plan says otherwise */
     int mixed_batchnorm; /* as batchnorm */

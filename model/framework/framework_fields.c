@@ -227,6 +227,9 @@ static const struct dl_field framework_fields[] = {
            "least traffic, update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, aligned_gemm), yes_names,
+           "16-bit GEMMs with a side that is not a multiple of 8 run outside Volta's tensor cores: "
+           "cuBLAS before 11"),
     CHOICE(AT(kernels, weight_decay), decay_names,
            "weight decay: part of the update, or a term of the loss for each parameter tensor"),
     CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
@@ -335,6 +338,9 @@ static const struct dl_field framework_fields[] = {
          "messages between interleaved stages move behind the work of other micro-batches"),
     FLAG(WAS(AT(transformer, no_reshard_with_pipeline), "pipeline_keeps_gathered"),
          "in a pipeline weights of ZeRO stage 3 stay gathered: the states of stage 1"),
+    FLAG(AT(transformer, sums_each_round),
+         "with ZeRO stage 2 interleaved stages sum the gradients of a part once for as many "
+         "micro-batches as there are stages; absent: for each"),
     FLAG(AT(transformer, casts_gathered),
          "weights are kept in fp32 alone and cast when they are gathered (ZeRO stage 3)"),
     FLAG(AT(transformer, copies_gathered),

@@ -90,6 +90,8 @@ struct dl_transformer_policy {
     double bucket_elements, bucket_elements_per_rank;
     bool overlaps_gather; /* parameters of stage 1 and 2 are gathered behind the next forward */
     bool p2p_overlap;     /* messages between interleaved stages move behind other micro-batches */
+    /* interleaved stages sum gradients of ZeRO stage 2 after a round of micro-batches, not each */
+    bool sums_each_round;
     bool no_reshard_with_pipeline; /* with pipeline stages weights of ZeRO stage 3 stay gathered */
     bool
         casts_gathered; /* weights are kept in fp32 alone and cast when they are gathered or used */

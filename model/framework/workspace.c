@@ -63,7 +63,7 @@ double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_
     if (on_matrix_units(device, precision)) {
         const double x = batch * dl_shape_elements(&layer->in),
                      y = batch * dl_shape_elements(&layer->out);
-        return element_bytes * (x + y + layer->parameter_elements);
+        return element_bytes * (x + y + layer->parameter_elements + layer->frozen_elements);
     }
     const struct dl_kernel kernel = dl_kernel_conv(
         DL_FORWARD, &(struct dl_conv_shape){batch, layer->in.channels, layer->out.channels,

@@ -20,7 +20,6 @@ const char *const dl_moe_dispatch_names[] = {"open",   "alltoall", "allgather",
 const char *const dl_cp_comm_names[] = {"open", "ring", "allgather", "alltoall", NULL};
 const char *const dl_fp8_store_names[] = {"attention", "mlp", NULL};
 const char *const dl_cuda_graphs_names[] = {"open", "none", "layer", "iteration", NULL};
-const char *const dl_lora_target_names[] = {"qkv", "proj", "fc1", "fc2", NULL};
 const char *const dl_offload_names[] = {"optimizer", "activations", "weights", NULL};
 const char *const dl_transport_names[] = {"open", "rdma", "tcp", NULL};
 

@@ -85,8 +85,6 @@ struct dl_plan_recomputed {
 };
 
 /* Low-rank adapters of frozen linear layers. F-LORA */
-enum dl_lora_target { DL_LORA_QKV, DL_LORA_PROJ, DL_LORA_FC1, DL_LORA_FC2 };
-extern const char *const dl_lora_target_names[]; /* "qkv","proj","fc1","fc2", NULL */
 struct dl_plan_lora {
     int64_t rank;     /* 0: all weights are trained */
     unsigned targets; /* bits of enum dl_lora_target; 0: qkv and proj */
@@ -133,6 +131,7 @@ struct dl_plan {
     bool recompute_open; /* not given: the framework's default */
     struct dl_plan_recomputed recomputed;
     struct dl_plan_lora lora;
+    const char *frozen_layers; /* F-FROZEN: as dl_workload_frozen() reads it; NULL: none */
     struct dl_plan_offload offload;
     int64_t mtp_layers; /* F-MTP: layers that predict further tokens; 0: those of the workload */
     double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
@@ -165,6 +164,12 @@ struct dl_plan {
 /* Reads "15,6x16,15": the layers of 8 stages, into layers[room] where it is not NULL. Returns the
  * number of stages; 0: no such list. */
 int dl_plan_stage_layers(const char *text, double *layers, int room);
+
+/* The network as the plan trains it: its documents (F-PACKED), what is frozen (F-FROZEN, F-LORA).
+ * DL_ERR_USAGE: the network has no such parts. */
+struct dl_workload;
+enum dl_code dl_plan_network(const struct dl_plan *plan, struct dl_arena *arena,
+                             const struct dl_workload **workload, struct dl_err *err);
 
 /* Share of a stage's `stage_layers` layers that full recomputation repeats. F-RECOMPUTE-SOME */
 double dl_plan_recomputed_frac(const struct dl_plan *plan, double stage_layers);

@@ -143,7 +143,7 @@ static double bytes_of(const struct dl_workload *workload, struct job *job) {
     if (job->way->format == NULL)
         return workload->parameters *
                    (weight_bytes + dl_memory_optimizer_bytes(job->plan->optimizer)) +
-               4 * workload->buffer_elements;
+               weight_bytes * workload->frozen_elements + 4 * workload->buffer_elements;
     dl_checkpoint_content(job->way->format, workload, job->plan->optimizer, weight_bytes,
                           &job->content);
     return dl_checkpoint_bytes(job->way->format, &job->content, job->ranks);

@@ -252,17 +252,11 @@ static bool may_be_faster(const struct dl_search *s, const struct dl_transformer
            dl_search_worst_score(r, w);
 }
 
-/* Settings that go with ZeRO stage 3 alone, or without it. */
-static bool excludes_shard(const struct dl_plan *plan, int shard) {
-    const bool weights = (plan->offload.what >> DL_OFFLOAD_WEIGHTS & 1) != 0;
-    return shard == 3 ? plan->lora.rank > 0 : weights;
-}
-
 static bool tries_shard(const struct dl_search *s, const struct dl_transformer_split *split,
                         int shard) {
     const struct dl_search_request *r = &s->request;
     const int64_t group = r->fixed.shard_group, ranks = split->dp * split->ep * split->sp;
-    if (excludes_shard(&r->fixed, shard)) return false;
+    if (shard != 3 && (r->fixed.offload.what >> DL_OFFLOAD_WEIGHTS & 1) != 0) return false;
     if (ranks == 1) return shard == 0 && !s->by_network; /* nothing to share: dl_plan_canonical */
     if (group > 0 && (shard == 0 || split->ep > 1 || split->dp * split->sp % group != 0))
         return false;

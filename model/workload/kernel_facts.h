@@ -96,6 +96,7 @@ struct dl_kernel_facts {
     double score_kernels;      /* scale and mask of attention that are kernels of their own */
     double norm_small_kernels; /* short kernels per batch norm and step: moving averages, counter */
     bool weight_copies; /* each convolution copies its weights to another layout in every pass */
+    bool aligned_gemm;  /* matrix units take no 16-bit GEMM with an odd side (F-GEMM-ALIGNED) */
     /* convolutions copy their activations to channels-last and back: matrix units, NCHW; in TF32
      * those that need it (F-CONV-LAYOUT) */
     bool activation_copies;

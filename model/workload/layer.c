@@ -5,6 +5,7 @@
 #include "model/workload/layer.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,7 @@ struct dl_emit dl_emit_begin(const struct dl_layer *layer, const struct dl_kerne
 
 void dl_emit_kernel(struct dl_emit *emit, struct dl_kernel kernel) {
     if (emit->pass == DL_BACKWARD_DATA && emit->layer->first) return;
+    if (emit->pass == DL_BACKWARD_WEIGHTS && emit->layer->frozen) return;
     if (emit->count < DL_LAYER_KERNELS) emit->out[emit->count++] = kernel;
 }
 
@@ -234,6 +236,14 @@ void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double cou
     struct dl_kernel kernel = dl_kernel_gemm(emit->pass, m, n, k, count);
     kernel.a_trans = a_trans;
     kernel.b_trans = b_trans;
+    /* F-GEMM-ALIGNED: the arithmetic of fp32, the bytes of 16 bits */
+    if (emit->facts->aligned_gemm && dl_precision_bytes(emit->facts->precision) < 4 &&
+        (fmod(m, 8) != 0 || fmod(k, 8) != 0 || (b_trans && fmod(n, 8) != 0))) {
+        kernel.has_type = true;
+        kernel.type = DL_FP32;
+        kernel.read_elements /= 2;
+        kernel.write_elements /= 2;
+    }
     dl_emit_kernel(emit, kernel);
 }
 

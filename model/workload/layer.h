@@ -83,6 +83,9 @@ double dl_layer_active_parameters(const struct dl_layer *layer);
  * hidden channels. */
 double dl_layer_moe_own_elements(const struct dl_layer *layer);
 
+/* From the order of layers: `first`, `consumers` and what is kept for backward. */
+void dl_layers_mark_gradients(struct dl_layer *layers, int count, struct dl_arena *scratch);
+
 /* Number of positions: pixels, voxels or tokens; 1 for a vector. */
 double dl_shape_positions(const struct dl_shape *shape);
 /* Whether all extents and channels agree. */

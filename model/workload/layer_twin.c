@@ -26,7 +26,9 @@ static bool same_work(const struct dl_layer *a, const struct dl_layer *b) {
            a->saved.elements == b->saved.elements && a->saved.bytes == b->saved.bytes &&
            a->saved.own_elements == b->saved.own_elements && a->saved.keeps == b->saved.keeps &&
            a->consumers == b->consumers && a->tied_to == b->tied_to && a->detached == b->detached &&
-           a->first == b->first && same_shapes(a, b) && same_recorded(a->work, b->work);
+           a->first == b->first && a->frozen == b->frozen && a->adapter_rank == b->adapter_rank &&
+           a->frozen_elements == b->frozen_elements && same_shapes(a, b) &&
+           same_recorded(a->work, b->work);
 }
 
 int dl_layer_twin(const struct dl_layer *layers, int index) {

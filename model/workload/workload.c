@@ -287,59 +287,6 @@ static enum dl_code build_input(struct dl_build *b, struct dl_workload *out) {
 
 /* ---- results ---- */
 
-/* A tensor needs a gradient when a layer before it has parameters. */
-static void mark_gradients(struct dl_build *b, bool *needs_gradient) {
-    for (int i = 0; i < b->layer_count; i++) {
-        struct dl_layer *layer = &b->layers[i];
-        layer->first = true;
-        for (int j = 0; j < layer->input_count; j++) {
-            int input = layer->inputs[j];
-            if (input >= 0 && needs_gradient[input]) layer->first = false;
-        }
-        needs_gradient[i] = !layer->first || layer->parameter_count > 0 || layer->tied_to >= 0;
-        for (int j = 0; j < layer->input_count; j++) {
-            int input = layer->inputs[j];
-            bool size_only = layer->kind == &dl_layer_crop && j > 0;
-            if (input >= 0 && needs_gradient[input] && !size_only) b->layers[input].consumers++;
-        }
-    }
-}
-
-/* kept[i]: a backward pass reads the output of layer i; the output of a view is its input's memory.
- */
-static void mark_kept(struct dl_build *b, const bool *needs_gradient, bool *kept, int *root) {
-    for (int i = 0; i < b->layer_count; i++) {
-        const struct dl_layer *layer = &b->layers[i];
-        root[i] = i;
-        if (layer->view) root[i] = layer->inputs[0] < 0 ? -1 : root[layer->inputs[0]];
-        if (!needs_gradient[i]) continue;
-        if ((layer->saved.keeps & DL_KEEPS_OUTPUT) != 0 && root[i] >= 0) kept[root[i]] = true;
-        for (int j = 0; j < layer->input_count; j++) {
-            int input = layer->inputs[j] < 0 ? -1 : root[layer->inputs[j]];
-            if ((layer->saved.keeps & DL_KEEPS_INPUT) != 0 && input >= 0) kept[input] = true;
-        }
-    }
-}
-
-static enum dl_code finish_layers(struct dl_build *b) {
-    size_t count = (size_t)b->layer_count;
-    bool *needs_gradient = dl_arena_alloc(b->scratch, count, sizeof *needs_gradient);
-    bool *kept = dl_arena_alloc(b->scratch, count, sizeof *kept);
-    int *root = dl_arena_alloc(b->scratch, count, sizeof *root);
-    mark_gradients(b, needs_gradient);
-    mark_kept(b, needs_gradient, kept, root);
-    for (int i = 0; i < b->layer_count; i++) {
-        struct dl_layer *layer = &b->layers[i];
-        if (!needs_gradient[i]) {
-            layer->saved.own_elements = 0.0;
-            layer->saved.bytes = 0.0;
-        }
-        layer->saved.elements =
-            layer->saved.own_elements + (kept[i] ? dl_shape_elements(&layer->out) : 0.0);
-    }
-    return DL_OK;
-}
-
 static void sum_layers(const struct dl_build *b, struct dl_workload *out) {
     for (int i = 0; i < b->layer_count; i++) {
         const struct dl_layer *layer = &b->layers[i];
@@ -433,7 +380,7 @@ static enum dl_code build(struct dl_build *b, struct dl_override *overrides, int
     if (b->layer_count == 0)
         return dl_json_fail(b->docs[0], "layers", b->err,
                             "expected at least one layer, but 'when' leaves out all of them");
-    DL_TRY(finish_layers(b));
+    dl_layers_mark_gradients(b->layers, b->layer_count, b->scratch);
     sum_layers(b, out);
     DL_TRY(fill_transformer(b, out));
     return copy_results(b, out);

@@ -135,7 +135,13 @@ struct dl_layer {
     const struct dl_parameter *parameters;
     int parameter_count;
     double parameter_elements; /* trainable */
-    double buffer_elements;    /* not trained, kept and broadcast: batch-norm statistics */
+    /* F-FROZEN: tensors that are not trained; `frozen` too for what uses those of another layer */
+    bool frozen;
+    const struct dl_parameter *frozen_parameters;
+    int frozen_count;
+    double frozen_elements;
+    int64_t adapter_rank;   /* F-LORA: of the adapter beside it; 0: none */
+    double buffer_elements; /* not trained, kept and broadcast: batch-norm statistics */
     double forward_macs;
     struct dl_layer_saved saved;
     int consumers; /* layers whose backward adds to the gradient of this output */
@@ -183,8 +189,8 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name);
 
 /* The repeated part of a network (workload_stack.c): layers of the workload. */
 struct dl_stack {
-    int lead, first; /* first of all blocks, first of the body */
-    int count, each; /* body layers, 0: none; workload layers of one */
+    int lead, own, first; /* first of all blocks, of those of the body's stack, of the body */
+    int count, each;      /* body layers, 0: none; workload layers of one */
 };
 
 struct dl_workload {
@@ -199,6 +205,7 @@ struct dl_workload {
     int layer_count;
     double parameters; /* trainable elements, tied ones once */
     int parameter_tensors;
+    double frozen_elements; /* elements that are not trained */
     double buffer_elements;
     double forward_macs_per_sample;
     double activation_elements_per_sample; /* saved for backward */
@@ -225,6 +232,22 @@ enum dl_code dl_workload_no_mtp(const struct dl_workload *workload, struct dl_er
 enum dl_code dl_workload_packed(const struct dl_workload *workload, double document_tokens,
                                 struct dl_arena *arena, const struct dl_workload **out,
                                 struct dl_err *err);
+
+/* F-FROZEN: a copy of which `list` is not trained: a number of first layers (of a transformer its
+ * blocks, with what comes before them; of others those with weights, normalizations not counted),
+ * "backbone" (all but the head), "head" (what follows the blocks; else the last layer with
+ * weights), or names of layers or blocks. DL_ERR_USAGE: none of these, or nothing is left to train.
+ */
+enum dl_code dl_workload_frozen(const struct dl_workload *workload, const char *list,
+                                struct dl_arena *arena, const struct dl_workload **out,
+                                struct dl_err *err);
+
+/* F-LORA: a copy that trains adapters of this rank beside the dense layers of its blocks that are
+ * in `targets` (bits of enum dl_lora_target; 0: qkv and proj), and nothing else. */
+enum dl_lora_target { DL_LORA_QKV, DL_LORA_PROJ, DL_LORA_FC1, DL_LORA_FC2 };
+extern const char *const dl_lora_target_names[]; /* "qkv","proj","fc1","fc2", NULL */
+const struct dl_workload *dl_workload_adapted(const struct dl_workload *workload, int64_t rank,
+                                              unsigned targets, struct dl_arena *arena);
 
 /* F-SAME-LAYERS: kind of the layers that it repeats in its own sizes: "decoder" with attention to
  * earlier tokens alone, "decoder-experts" with a mixture of experts too; NULL: no such layers. */

@@ -85,10 +85,10 @@ static const struct dl_field entry_fields[] = {
     ENTRY_LIST(pad, EXPRS,
                .help = "padding at each side; 0.5 is one element at one side; default 0"),
     ENTRY_LIST(dilation, EXPRS, .help = "distance between kernel elements; default 1"),
-    ENTRY_LIST(size, EXPRS,
-               .help =
-                   "output extents of an adaptive pool, a view, a copy, recorded work or a given "
-                   "tensor"),
+    ENTRY_LIST(
+        size, EXPRS,
+        .help =
+            "output extents of an adaptive pool, a view, a copy, recorded work or a given tensor"),
     ENTRY(out, EXPR, .help = "output channels, features or hidden size"),
     ENTRY(groups, EXPR, .help = "groups of a convolution or a group norm; default 1"),
     ENTRY_IN(attention, heads, EXPR, .help = "attention heads"),

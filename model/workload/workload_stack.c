@@ -9,14 +9,16 @@
 
 #include "model/workload/layer.h"
 
-/* All blocks: numbers from 0 up, one after another. */
+/* All blocks: numbers from 0 up, one after another; of several stacks the last, those before it are
+ * encoders (F-TOWER). */
 struct blocks {
+    int lead;       /* first of an encoder's blocks before them, else first */
     int first, end; /* workload layers */
     long count;
 };
 
 static bool find_blocks(const struct dl_workload *workload, struct blocks *out) {
-    *out = (struct blocks){.first = -1};
+    *out = (struct blocks){.lead = -1, .first = -1};
     const char *prefix = NULL;
     size_t prefix_length = 0;
     long last = -1;
@@ -26,15 +28,15 @@ static bool find_blocks(const struct dl_workload *workload, struct blocks *out) 
         const long number = workload->layers[i].block;
         if (workload->layers[i].block_prefix == 0) continue;
         const size_t stem = (size_t)(strchr(name, '.') - name);
-        if (prefix == NULL) {
+        if (prefix == NULL || stem != prefix_length || strncmp(name, prefix, stem) != 0) {
             prefix = name;
             prefix_length = stem;
             out->first = i;
+            if (out->lead < 0) out->lead = i;
+            last = -1;
         } else if (out->end != i) {
             return false; /* something lies between them */
         }
-        /* a second stack */
-        if (stem != prefix_length || strncmp(name, prefix, stem) != 0) return false;
         if (number != last && number != last + 1) return false;
         last = number;
         out->end = i + 1;
@@ -57,25 +59,37 @@ static int layers_of(const struct dl_workload *workload, const struct blocks *bl
     return blocks->end - i;
 }
 
+/* Blocks before the first that is trained need not be like the others (F-FROZEN). */
+static int after_frozen(const struct dl_workload *workload, const struct blocks *blocks) {
+    int i = blocks->first;
+    while (i < blocks->end && workload->layers[i].detached) i++;
+    return i < blocks->end ? i : blocks->first;
+}
+
 static bool find(const struct dl_workload *workload, struct dl_stack *out) {
     enum { LONGEST_PERIOD = 8 };
     struct blocks blocks;
     *out = (struct dl_stack){.first = -1};
     if (!find_blocks(workload, &blocks)) return false;
+    const int trained = after_frozen(workload, &blocks);
     for (int period = 1; period <= LONGEST_PERIOD && period <= blocks.count; period++) {
         const int each = layers_of(workload, &blocks, period);
         int i = blocks.end - each;
         while (i > blocks.first && alike(&workload->layers[i - 1], &workload->layers[i - 1 + each]))
             i--;
         const int count = (blocks.end - i) / each, first = blocks.end - count * each;
-        if (count == 1 && blocks.count > 1) continue; /* nothing repeats */
+        /* nothing repeats */
+        if (count == 1 && (period > 1 || blocks.end - trained > each)) continue;
         if (out->first < 0 || first < out->first)
-            *out = (struct dl_stack){
-                .lead = blocks.first, .first = first, .count = count, .each = each};
+            *out = (struct dl_stack){.lead = blocks.lead,
+                                     .own = blocks.first,
+                                     .first = first,
+                                     .count = count,
+                                     .each = each};
         if (first == blocks.first) break;
     }
     /* most of the blocks must repeat */
-    return out->first >= 0 && 2 * (blocks.end - out->first) > blocks.end - blocks.first;
+    return out->first >= 0 && 2 * (blocks.end - out->first) > blocks.end - trained;
 }
 
 struct dl_stack dl_workload_find_stack(const struct dl_workload *workload) {
@@ -90,5 +104,7 @@ const char *dl_workload_layers(const struct dl_workload *workload) {
     for (int i = 0; i < stack->each && stack->count > 0; i++)
         causal |= workload->layers[stack->first + i].attention.causal;
     if (!causal) return NULL;
-    return workload->active_parameters < workload->parameters ? "decoder-experts" : "decoder";
+    return workload->active_parameters < workload->parameters + workload->frozen_elements
+               ? "decoder-experts"
+               : "decoder";
 }

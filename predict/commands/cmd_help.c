@@ -87,7 +87,12 @@ static const char models_text[] =
     "                            is that of queries and keys, of which rotary turn, and value_dim "
     "that of values\n"
     "  mtp_layers (0)            layers that predict further tokens, each with a loss "
-    "(--mtp-layers)\n";
+    "(--mtp-layers)\n"
+    "  vision_layers (0)         layers of a vision tower before the stack; vision_hidden (1024), "
+    "vision_heads,\n"
+    "                            vision_ffn, vision_pixels (336), vision_patch (14), images (1) in "
+    "a sample,\n"
+    "                            vision_merge (1): patches of a token\n";
 
 static const struct topic {
     const char *name, *summary, *text;

@@ -21,7 +21,7 @@ static const struct dl_option schema_options[] = {
 };
 static const struct dl_option *const tables[] = {schema_options, dl_output_options, NULL};
 static const char *const examples[] = {"dlmodel schema system", "dlmodel schema system --template",
-                                       NULL};
+                                       "dlmodel schema options predict --json", NULL};
 
 static const struct kind {
     const char *name;
@@ -140,7 +140,8 @@ static enum dl_code find_kind(const struct dl_context *context, const struct dl_
                               const struct kind **out, struct dl_err *err) {
     struct kind *more = dl_arena_alloc(context->arena, 1, sizeof *more);
     const char *all = "expected one of system, device, workload, framework, kernel-models, layers, "
-                      "runs, collectives, kernels, prediction, site, run or runlog";
+                      "runs, collectives, kernels, prediction, site, run, runlog or "
+                      "options COMMAND";
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
@@ -159,11 +160,70 @@ static enum dl_code find_kind(const struct dl_context *context, const struct dl_
     return dl_fail(err, DL_ERR_USAGE, "no schema of '%.60s'; %s", options->positional[0], all);
 }
 
+/* An option of a command; choices: a blank between two. */
+struct option_facts {
+    const char *key, *argument, *type, *choices, *help;
+    bool repeatable;
+};
+#define OF_OPTION(member, key, heading)                                                            \
+    DL_SHOWN(struct option_facts, member, key, heading, "", 0, 0, 0, NULL)
+static const struct dl_list_column option_columns[] = {
+    OF_OPTION(key, "key", "option"),           OF_OPTION(argument, "argument", "argument"),
+    OF_OPTION(type, "type", "type"),           OF_OPTION(choices, "choices", "choices"),
+    OF_OPTION(repeatable, "repeatable", NULL), OF_OPTION(help, "help", "meaning"),
+};
+
+static const char *option_type(const struct dl_option *o) {
+    if (o->argument == NULL) return "boolean";
+    if (o->value == NULL) return "string";
+    switch (o->value->kind) {
+    case DL_VALUE_CHOICE: return o->value->members != NULL ? "list" : "choice";
+    case DL_VALUE_WORD: return "choice";
+    case DL_VALUE_SET: return "list";
+    case DL_VALUE_NUMBER: return "number";
+    case DL_VALUE_INTEGER: return "integer";
+    default: return "string";
+    }
+}
+
+static const char *joined(const char *const *words, struct dl_arena *arena) {
+    const char *text = NULL;
+    for (int i = 0; words != NULL && words[i] != NULL; i++)
+        text = text == NULL ? words[i] : dl_arena_printf(arena, "%s %s", text, words[i]);
+    return text;
+}
+
+/* The options of a command, each once: "schema options predict". */
+static enum dl_code run_options(struct dl_context *context, const struct dl_options *options,
+                                enum dl_format format, struct dl_err *err) {
+    const struct dl_command *command = NULL;
+    struct dl_table table;
+    if (options->positional_count != 2)
+        return dl_fail(err, DL_ERR_USAGE, "expected a command: schema options predict");
+    DL_TRY(dl_command_find(context->commands, options->positional[1], &command, err));
+    dl_list_table(&table, context->arena, DL_LIST(option_columns), 0);
+    for (int t = 0; command->options[t] != NULL; t++) {
+        for (const struct dl_option *o = command->options[t]; o->name != NULL; o++) {
+            const struct option_facts facts = {
+                .key = o->name,
+                .argument = o->argument,
+                .type = option_type(o),
+                .choices = o->value != NULL ? joined(o->value->choices, context->arena) : NULL,
+                .help = o->help,
+                .repeatable = o->argument != NULL && dl_option_repeatable(o)};
+            dl_list_add(&table, option_columns, &facts);
+        }
+    }
+    return context->output(options, dl_table_render(&table, format), err);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
     const struct kind *kind = NULL;
     DL_TRY(dl_output_format(options, &format, err));
+    if (options->positional_count > 0 && strcmp(options->positional[0], "options") == 0)
+        return run_options(context, options, format, err);
     DL_TRY(find_kind(context, options, &kind, err));
     const bool runs = kind->schema == &dl_run_row_schema;
     if (dl_option_given(options, "template")) {
@@ -207,12 +267,11 @@ const struct dl_command dl_cmd_schema = {
                "type, unit, range, default and meaning. The program loads files with the same "
                "tables. Files: system, device, workload, framework, kernel-models, layers, site, "
                "run, runlog, and prediction, what --json prints; tables: runs, collectives, "
-               "kernels.",
+               "kernels. 'options COMMAND': the options of a command.",
     .examples = examples,
     .words =
         "system device workload framework kernel-models layers runs collectives kernels prediction "
-        "site run "
-        "runlog",
+        "site run runlog options",
     .options = tables,
     .run = run,
 };

@@ -186,7 +186,5 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     DL_TRY(dl_settings_apply(&run->plan, r->arena, &run->system, &run->framework, err));
     DL_TRY(load_workload(r, workload, names_data(input) ? "" : input, run->plan.mtp_layers,
                          &run->workload, err));
-    if (!(run->plan.packed_length_tokens > 0)) return DL_OK;
-    return dl_workload_packed(run->workload, run->plan.packed_length_tokens, r->arena,
-                              &run->workload, err);
+    return dl_plan_network(&run->plan, r->arena, &run->workload, err);
 }

@@ -37,10 +37,18 @@ enum dl_code dl_export_write(const char *name, const struct dl_export_request *r
     if (format == NULL) return dl_fail(err, DL_ERR_USAGE, "--export: no format \"%s\"", name);
     DL_TRY(check(name, request->row->framework, request->row->plan, err));
     if (request->target != NULL) DL_TRY(check(name, request->target, request->row->plan, err));
+    if (request->row->workload->frozen_elements > 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export %s: it trains all weights; leave out --lora-rank, --frozen-layers",
+                       name);
     if (format->write != dl_export_megatron && format->write != dl_export_sbatch &&
         dl_export_number(request->row->workload, "mtp_layers", 0) > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export %s: it has no layers that predict further tokens (mtp_layers)",
+                       name);
+    if (format->write != dl_export_deepspeed && /* whose file does not name the model */
+        dl_export_number(request->row->workload, "vision_layers", 0) > 0)
+        return dl_fail(err, DL_ERR_USAGE, "--export %s: it has no vision tower (vision_layers)",
                        name);
     DL_TRY(format->write(request, &text, err));
     *text_out = dl_text_string(&text);

@@ -297,9 +297,6 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
     DL_TRY(add_settings(row->workload, plan, out, err));
-    if (plan->lora.rank > 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--export megatron: pretrain_gpt.py has no adapters: leave out --lora-rank");
     flag(out, plan->settings.moe_overlap, "overlap-moe-expert-parallel-comm");
     if (plan->settings.cuda_graphs == DL_GRAPHS_LAYER)
         word(out, "cuda-graph-impl", "transformer_engine");

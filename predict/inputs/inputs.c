@@ -146,7 +146,6 @@ static enum dl_code read_workload(struct dl_context *context, struct dl_data *da
 
 static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
                                   struct dl_inputs *out, struct dl_err *err) {
-    const double document = out->plan.packed_length_tokens;
     const int64_t further = out->plan.mtp_layers;
     if (further > 0)
         dl_data_override(data, DL_MTP_KEY,
@@ -155,12 +154,10 @@ static enum dl_code load_workload(struct dl_context *context, struct dl_data *da
     DL_TRY(read_workload(context, data, out, err));
     if (further > 0 && !data->overrides[data->override_count - 1].used)
         return dl_workload_no_mtp(out->workload, err);
-    if (!(document > 0)) return DL_OK;
     for (int i = 0; i < out->framework_count; i++)
         if (out->own_workloads[i] != NULL)
-            DL_TRY(dl_workload_packed(out->own_workloads[i], document, context->arena,
-                                      &out->own_workloads[i], err));
-    return dl_workload_packed(out->workload, document, context->arena, &out->workload, err);
+            DL_TRY(dl_plan_network(&out->plan, context->arena, &out->own_workloads[i], err));
+    return dl_plan_network(&out->plan, context->arena, &out->workload, err);
 }
 
 const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,

@@ -230,6 +230,10 @@ const struct dl_option dl_input_options[] = {
     {"lora-targets", 0, "LIST", "Plan: precision and optimizer",
      "layers with adapters: qkv, proj, fc1, fc2; default qkv,proj",
      DL_SET(PLAN(lora.targets), .choices = dl_lora_target_names)},
+    {"frozen-layers", 0, "LIST", "Plan: precision and optimizer",
+     "fine-tuning: layers whose weights are not trained: a number of first ones (of a transformer "
+     "with its embedding), backbone (all but the head), head, or names of layers or blocks",
+     DL_TEXT(PLAN(frozen_layers))},
     {"moe-overlap", 0, NULL, "Plan: framework settings",
      "exchange the tokens of a micro-batch with their experts behind the kernels of another one",
      DL_FLAG(PLAN(settings.moe_overlap))},

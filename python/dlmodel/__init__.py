@@ -22,10 +22,14 @@ import os
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Optional, Sequence, Union
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, Mapping, Optional,
+                    Sequence, TypeVar, Union, cast)
 
 if TYPE_CHECKING:
     import pandas
+    from typing_extensions import Unpack
+    from .typed import (AdviseOptions, CampaignOptions, CompareOptions, ExplainOptions,
+                        MatchOptions, PlotOptions, PredictionRow, PredictOptions, SearchOptions)
     from .recorder import RecordError, Recorded, from_torch
     from .recorder.sources import (from_diffusers, from_export, from_timm, from_torchvision,
                                    from_transformers)
@@ -34,7 +38,8 @@ __all__ = ["Answer", "Cancelled", "Error", "Model", "RecordError", "Recorded", "
            "SnapshotError", "advise",
            "campaign", "compare", "explain", "from_diffusers", "from_export", "from_keras",
            "from_timm", "from_torch", "from_torchvision", "from_transformers", "match", "names", "plot",
-           "predict", "predict_many", "read_snapshot", "search", "version"]
+           "predict", "predict_many", "predict_row", "predict_rows", "read_snapshot", "search",
+           "version"]
 
 from .keras import from_keras
 from .snapshot import Snapshot, SnapshotError, read_snapshot
@@ -44,7 +49,8 @@ _RECORDING = {"from_torch": "", "Recorded": "", "RecordError": "",
               **dict.fromkeys(("from_transformers", "from_torchvision", "from_timm",
                                "from_diffusers", "from_export"), ".sources")}
 
-Value = Union[str, int, float, bool, None]
+Value = Union[str, int, float, bool, None, Sequence[Union[str, int, float]]]
+Row = TypeVar("Row")
 Rows = Iterable[Mapping[str, Any]]
 # Called with the part done (0 to 1) and the seconds since the start; a true result stops the call.
 Progress = Callable[[float, float], Optional[bool]]
@@ -56,7 +62,7 @@ _ROWS = {"dlmodel-prediction": "results", "dlmodel-search": "results", "dlmodel-
 class Error(Exception):
     """A refused request: what is wrong, and what was expected."""
 
-    def __init__(self, error: Mapping[str, Any], answer: Optional["Answer"] = None) -> None:
+    def __init__(self, error: Mapping[str, Any], answer: Optional["Answer[Any]"] = None) -> None:
         super().__init__(error.get("text", error["message"]))
         self.status: int = error["status"]
         self.kind: str = error["kind"]
@@ -72,17 +78,17 @@ class Cancelled(Error):
     """The call was stopped by its `progress`."""
 
 
-class Answer(dict):  # type: ignore[type-arg]
+class Answer(Dict[str, Any], Generic[Row]):
     """What `dlmodel COMMAND --json` prints; `messages`: its lines on standard error."""
 
     messages: Sequence[str] = ()
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> List[Row]:
         """The results as flat dicts: members of nested objects as "memory.total_bytes"."""
         key = _ROWS.get(self.get("format", ""))
         if key is None:
             raise TypeError("no rows in an answer of format %r" % self.get("format"))
-        return [_flat(row) for row in self[key]]
+        return [cast(Row, _flat(row)) for row in self[key]]
 
     def frame(self) -> "pandas.DataFrame":
         """The rows as a DataFrame (pip install dlmodel[pandas])."""
@@ -137,7 +143,17 @@ def _load() -> ctypes.CDLL:
             ("answer_json", text, [pointer]),
             ("answer_error", text, [pointer]),
             ("answer_message", text, [pointer, ctypes.c_int]),
-            ("answer_free", None, [pointer])):
+            ("answer_free", None, [pointer]),
+            ("open_in", pointer, [pointer]),
+            ("close", None, [pointer]),
+            ("reset", None, [pointer]),
+            ("option", ctypes.c_int, [pointer, text, text]),
+            ("predict", ctypes.c_int, [pointer]),
+            ("error", text, [pointer]),
+            ("warning", text, [pointer, ctypes.c_int]),
+            ("column", text, [ctypes.c_int, ctypes.POINTER(text)]),
+            ("row", ctypes.c_int, [pointer, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(text),
+                                   ctypes.c_int])):
         function = getattr(library, "dlmodel_" + name)
         function.restype = result
         function.argtypes = arguments
@@ -159,7 +175,7 @@ def _lib() -> ctypes.CDLL:
 
 def version() -> str:
     """The library's version: "0.2.0"."""
-    return _lib().dlmodel_version().decode()
+    return str(_lib().dlmodel_version().decode())
 
 
 def __getattr__(name: str) -> Any:
@@ -169,7 +185,88 @@ def __getattr__(name: str) -> Any:
 
 
 def _option(value: Value) -> Any:
-    return value if isinstance(value, (bool, int, float)) else str(value)
+    if isinstance(value, (bool, int, float)):
+        return value
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+_KINDS = ("ok", "no", "usage", "input", "range", "system", "backend", "cancelled")
+
+
+class _Single:
+    """One prediction at a time, of one thread: options and results without JSON."""
+
+    def __init__(self, library: ctypes.CDLL, context: Any) -> None:
+        self._library = library
+        self._handle = ctypes.c_void_p(library.dlmodel_open_in(context))
+        if not self._handle:
+            raise MemoryError("dlmodel")
+        columns: list[tuple[str, Optional[bytes]]] = []
+        kind = ctypes.c_char_p()
+        while True:
+            name = library.dlmodel_column(len(columns), ctypes.byref(kind))
+            if name is None:
+                break
+            columns.append((name.decode(), kind.value))
+        self._names = [name for name, _ in columns]
+        self._texts = [(i, name) for i, (name, kind) in enumerate(columns) if kind == b"string"]
+        self._integers = [name for name, kind in columns if kind == b"integer"]
+        self._flags = [name for name, kind in columns if kind == b"boolean"]
+        self._options: dict[str, bytes] = {}  # names as the program writes them
+        self._row_values = (ctypes.c_double * len(columns))()
+        self._row_texts = (ctypes.c_char_p * len(columns))()
+
+    def close(self) -> None:
+        self._library.dlmodel_close(self._handle)
+
+    def _give(self, name: bytes, value: Optional[bytes]) -> None:
+        status = self._library.dlmodel_option(self._handle, name, value)
+        if status != 0:
+            self._fail(status)
+
+    def _fail(self, status: int) -> None:
+        message = self._library.dlmodel_error(self._handle).decode()
+        raise Error({"status": status, "kind": _KINDS[status], "message": message})
+
+    def predict(self, options: Mapping[str, Any]) -> "PredictionRow":
+        library, handle = self._library, self._handle
+        library.dlmodel_reset(handle)
+        for key, value in options.items():
+            if value is None or value is False:
+                continue
+            name = self._options.get(key)
+            if name is None:
+                name = self._options[key] = key.replace("_", "-").encode()
+            if value is True:
+                self._give(name, None)
+            elif key == "set":
+                for field, what in value.items():
+                    self._give(name, ("%s=%s" % (field, _option(what))).encode())
+            else:
+                self._give(name, (value if type(value) is str else str(_option(value))).encode())
+        status = library.dlmodel_predict(handle)
+        if status != 0:
+            self._fail(status)
+        library.dlmodel_row(handle, self._row_values, self._row_texts, len(self._names))
+        row: dict[str, Any] = dict(zip(self._names, [  # infinities and NAN: null in JSON
+            value if value - value == 0 else None for value in self._row_values[:]]))
+        texts = self._row_texts[:]
+        for i, key in self._texts:
+            text = texts[i]
+            if text is not None:
+                row[key] = text.decode()
+        for key in self._integers:
+            if row[key] is not None:
+                row[key] = int(row[key])
+        for key in self._flags:
+            row[key] = row[key] == 1
+        warnings: list[str] = []
+        row["warnings"] = warnings
+        while True:
+            warning = library.dlmodel_warning(handle, len(warnings))
+            if warning is None:
+                return cast("PredictionRow", row)
+            warnings.append(warning.decode())
 
 
 class Model:
@@ -189,10 +286,14 @@ class Model:
         self._context = self._library.dlmodel_context_open(ctypes.byref(settings))
         if not self._context:
             raise MemoryError("dlmodel")
+        self._singles: dict[int, _Single] = {}  # by thread
 
     def close(self) -> None:
         """Frees what is loaded; no call may be under way."""
         if getattr(self, "_context", None):
+            for single in self._singles.values():
+                single.close()
+            self._singles = {}
             self._library.dlmodel_context_close(self._context)
             self._context = None
 
@@ -211,7 +312,7 @@ class Model:
 
     def call(self, command: str, *arguments: str, set: Optional[Mapping[str, Value]] = None,
              where: Optional[Mapping[str, Value]] = None, files: Optional[Mapping[str, str]] = None,
-             progress: Optional[Progress] = None, **options: Value) -> Answer:
+             progress: Optional[Progress] = None, **options: Value) -> Answer[Any]:
         """Any command: "predict", "search", "explain", "compare", "campaign", "list", "schema".
         An option that is None or False is not given."""
         request: dict[str, Any] = {"command": command, "options": {
@@ -267,63 +368,100 @@ class Model:
             raise kind(json.loads(error)["error"], partial)
         return text, messages
 
-    def predict(self, **options: Any) -> Answer:
+    def predict(self, **options: Unpack[PredictOptions]) -> Answer[PredictionRow]:
         """How long an iteration takes, one row per framework and number of nodes."""
         return self.call("predict", **options)
 
-    def predict_many(self, plans: Iterable[Mapping[str, Any]],
-                     threads: Optional[int] = None) -> list[Answer]:
+    def predict_many(self, plans: Iterable[Union[PredictOptions, Mapping[str, Any]]],
+                     threads: Optional[int] = None) -> List[Answer[PredictionRow]]:
         """`predict` of each plan, in their order, on several threads (default: one for each core).
         The first refused plan raises its Error."""
         with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-            return list(pool.map(lambda plan: self.predict(**plan), plans))
+            return list(pool.map(lambda plan: self.call("predict", **plan), plans))
 
-    def search(self, **options: Any) -> Answer:
+    def predict_row(self, **options: Unpack[PredictOptions]) -> PredictionRow:
+        """The row of `predict` for one framework (default pytorch-ddp) and number of nodes, several
+        times as fast: without JSON, recommendation and lists ("stages"). "warnings" includes the notes that the
+        program prints on standard error. A plan that does not fit has a row: row["fits"]."""
+        return self._single().predict(options)
+
+    def predict_rows(self, plans: Iterable[Union[PredictOptions, Mapping[str, Any]]],
+                     threads: Optional[int] = None) -> List[PredictionRow]:
+        """`predict_row` of each plan, in their order, on several threads (default: one for each
+        core). The first refused plan raises its Error."""
+        every, workers = list(plans), threads or os.cpu_count() or 1
+
+        def part(of: int) -> List[PredictionRow]:
+            single = self._single()
+            return [single.predict(plan) for plan in every[of::workers]]
+
+        if workers == 1:
+            return part(0)
+        rows: List[Any] = [None] * len(every)
+        with ThreadPoolExecutor(workers) as pool:
+            for of, found in enumerate(pool.map(part, range(workers))):
+                rows[of::workers] = found
+        return rows
+
+    def _single(self) -> _Single:
+        if not self._context:
+            raise ValueError("this Model is closed")
+        thread = threading.get_ident()
+        single = self._singles.get(thread)
+        if single is None:
+            single = self._singles[thread] = _Single(self._library, self._context)
+        return single
+
+    def search(self, progress: Optional[Progress] = None,
+               **options: Unpack[SearchOptions]) -> Answer[PredictionRow]:
         """The best plans on given devices. progress: see Progress."""
-        return self.call("search", **options)
+        return self.call("search", progress=progress, **options)
 
-    def explain(self, **options: Any) -> Answer:
-        """Every term of one prediction."""
+    def explain(self, **options: Unpack[ExplainOptions]) -> Answer[Dict[str, Any]]:
+        """Every term of one prediction, with its memory."""
         return self.call("explain", **options)
 
-    def campaign(self, **options: Any) -> Answer:
+    def campaign(self, progress: Optional[Progress] = None,
+                 **options: Unpack[CampaignOptions]) -> Answer[Dict[str, Any]]:
         """Many trainings on one cluster."""
-        return self.call("campaign", **options)
+        return self.call("campaign", progress=progress, **options)
 
-    def advise(self, **options: Any) -> Answer:
+    def advise(self, **options: Unpack[AdviseOptions]) -> Answer[Dict[str, Any]]:
         """What each change of a plan would save."""
         return self.call("advise", **options)
 
-    def match(self, **options: Any) -> Answer:
+    def match(self, **options: Unpack[MatchOptions]) -> Answer[Dict[str, Any]]:
         """Which device for which framework and network."""
         return self.call("match", **options)
 
-    def compare(self, *runs: Union[str, Rows], **options: Any) -> Answer:
+    def compare(self, *runs: Union[str, Rows], files: Optional[Mapping[str, str]] = None,
+                progress: Optional[Progress] = None,
+                **options: Unpack[CompareOptions]) -> Answer[Dict[str, Any]]:
         """Compares predictions with measured runs: files, or rows (dicts, or a pandas.DataFrame)."""
-        files, names_of_runs = dict(options.pop("files", None) or {}), []
+        files, names_of_runs = dict(files or {}), []
         for i, run in enumerate(runs):
             if isinstance(run, (str, os.PathLike)):
                 names_of_runs.append(os.fspath(run))
                 continue
             names_of_runs.append("rows-%d.csv" % (i + 1))
             files[names_of_runs[-1]] = _csv_text(run)
-        return self.call("compare", *names_of_runs, files=files, **options)
+        return self.call("compare", *names_of_runs, files=files, progress=progress, **options)
 
     def names(self, kind: str) -> list[str]:
         """What there is: "systems", "devices", "workloads", "frameworks", ..."""
         return [row["name"] for row in json.loads(self.text({"command": "list", "arguments": [kind]}))]
 
 
-def _answer(text: str, messages: Sequence[str]) -> Answer:
+def _answer(text: str, messages: Sequence[str]) -> Answer[Any]:
     value = json.loads(text)
-    answer = Answer(value if isinstance(value, dict) else {"list": value})
+    answer: Answer[Any] = Answer(value if isinstance(value, dict) else {"list": value})
     answer.messages = messages
     return answer
 
 
 def _csv_text(rows: Any) -> str:
     if hasattr(rows, "to_csv"):  # pandas
-        return rows.to_csv(index=False)
+        return str(rows.to_csv(index=False))
     table = [dict(row) for row in rows]
     columns = list(dict.fromkeys(key for row in table for key in row))
     out = io.StringIO()
@@ -341,18 +479,29 @@ def _model() -> Model:
         return _default
 
 
-def predict(**options: Any) -> Answer:
+def predict(**options: Unpack[PredictOptions]) -> Answer[PredictionRow]:
     """Model.predict with the default data."""
     return _model().predict(**options)
 
 
-def predict_many(plans: Iterable[Mapping[str, Any]], threads: Optional[int] = None) -> list[Answer]:
+def predict_many(plans: Iterable[Union[PredictOptions, Mapping[str, Any]]],
+                 threads: Optional[int] = None) -> List[Answer[PredictionRow]]:
     """Model.predict_many with the default data."""
     return _model().predict_many(plans, threads)
 
 
-def plot(kind: str, *files: str, output: str, set: Optional[Mapping[str, Value]] = None,
-         **options: Value) -> str:
+def predict_row(**options: Unpack[PredictOptions]) -> PredictionRow:
+    """Model.predict_row with the default data."""
+    return _model().predict_row(**options)
+
+
+def predict_rows(plans: Iterable[Union[PredictOptions, Mapping[str, Any]]],
+                 threads: Optional[int] = None) -> List[PredictionRow]:
+    """Model.predict_rows with the default data."""
+    return _model().predict_rows(plans, threads)
+
+
+def plot(kind: str, *files: str, output: str, **options: Unpack[PlotOptions]) -> str:
     """Draws a figure into the file `output` (.png, .svg, .pdf, .eps) with the program and gnuplot:
     plot("breakdown", output="parts.svg", framework="pytorch-ddp", nodes="1-16*2"). Gives `output`."""
     prefix = _installation()
@@ -360,44 +509,47 @@ def plot(kind: str, *files: str, output: str, set: Optional[Mapping[str, Value]]
                                             else "dlmodel")
     words = [program, "--quiet", "plot", kind, *files, "--output=" + output]
     for name, value in options.items():
-        if value is not None and value is not False:
-            option = "--" + name.replace("_", "-")
-            words.append(option if value is True else "%s=%s" % (option, value))
-    words += ["--set=%s=%s" % item for item in (set or {}).items()]
+        option = "--" + name.replace("_", "-")
+        if isinstance(value, Mapping):
+            words += ["%s=%s=%s" % (option, *item) for item in value.items()]
+        elif value is not None and value is not False:
+            words.append(option if value is True else "%s=%s" % (option, _option(cast(Value, value))))
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         raise Error({"status": done.returncode, "kind": "plot", "message": done.stderr.strip()})
     return output
 
 
-def search(**options: Any) -> Answer:
+def search(progress: Optional[Progress] = None, **options: Unpack[SearchOptions]) -> Answer[PredictionRow]:
     """Model.search with the default data."""
-    return _model().search(**options)
+    return _model().search(progress=progress, **options)
 
 
-def explain(**options: Any) -> Answer:
+def explain(**options: Unpack[ExplainOptions]) -> Answer[Dict[str, Any]]:
     """Model.explain with the default data."""
     return _model().explain(**options)
 
 
-def campaign(**options: Any) -> Answer:
+def campaign(progress: Optional[Progress] = None, **options: Unpack[CampaignOptions]) -> Answer[Dict[str, Any]]:
     """Model.campaign with the default data."""
-    return _model().campaign(**options)
+    return _model().campaign(progress=progress, **options)
 
 
-def advise(**options: Any) -> Answer:
+def advise(**options: Unpack[AdviseOptions]) -> Answer[Dict[str, Any]]:
     """Model.advise with the default data."""
     return _model().advise(**options)
 
 
-def match(**options: Any) -> Answer:
+def match(**options: Unpack[MatchOptions]) -> Answer[Dict[str, Any]]:
     """Model.match with the default data."""
     return _model().match(**options)
 
 
-def compare(*runs: Union[str, Rows], **options: Any) -> Answer:
+def compare(*runs: Union[str, Rows], files: Optional[Mapping[str, str]] = None,
+            progress: Optional[Progress] = None,
+            **options: Unpack[CompareOptions]) -> Answer[Dict[str, Any]]:
     """Model.compare with the default data."""
-    return _model().compare(*runs, **options)
+    return _model().compare(*runs, files=files, progress=progress, **options)
 
 
 def names(kind: str) -> list[str]:

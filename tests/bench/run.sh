@@ -5,6 +5,7 @@ build=$1
 "$build/tests/bench/bench"
 "$build/tests/threads/threads" data 5
 export DLMODEL_LOCAL=/dev/null/local.json
+PYTHONPATH=python DLMODEL_LIBRARY=$build/libdlmodel.so.0 DLMODEL_DATA=data python3 tests/bench/python.py
 process() { # process NAME RUNS ARGS...: time of the whole process
     name=$1 runs=$2
     shift 2

@@ -114,6 +114,11 @@ for kind in system device workload framework kernel-models runs collectives; do
     run schema "$kind"
     check "schema $kind" 0
 done
+run schema options plot --json
+check 'schema options COMMAND' 0
+has 'each with its type' '"type": "choice"'
+run schema options no-such
+check 'of commands alone' 2
 
 # compare
 run compare data/runs/tensorflow_2017.csv --json

@@ -442,6 +442,17 @@ has '--submit: words are quoted' "--only 'gpu-gemm,it'\\\\''s' -o '.*/a b.json'"
 hasnt '--submit: the job does not submit' '^exec.*--submit'
 "$DLMODEL" calibrate --submit --gpus 2 --dry-run -o "$profile" > "$work/job.sh"
 says '--submit: a script that sh reads' sh -n "$work/job.sh"
+cp slurm/sites/iris.json "$work/site.json"
+run calibrate --submit --site "$work/site.json" --gpus 4 --account me --dry-run -o "$profile"
+check '--submit --site' 0
+has 'the partition of the site' '^#SBATCH --partition=gpu$'
+has 'the account given' '^#SBATCH --account=me$'
+has 'its GPUs' '^#SBATCH --gres=gpu:4$'
+hasnt 'the job takes no site' '^exec.*--\(site\|account\)'
+run calibrate --submit --partition 'gpu --wrap=x' --dry-run -o "$profile"
+check 'a partition is a name' 2 'expected a name'
+run calibrate --submit --site nowhere --dry-run -o "$profile"
+check 'an unknown site' 2 "unknown site 'nowhere'"
 PATH=$work/path run calibrate --submit -o "$profile"
 check '--submit without Slurm' 6 'sbatch is not in PATH'
 printf '#!/bin/sh\n[ "$1" = --parsable ] && grep -q "^#SBATCH --nodes=2$" "$2" && echo 1234\n' > "$work/path/sbatch"

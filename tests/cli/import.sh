@@ -43,7 +43,10 @@ counted() { # counted FILE PARAMETERS [REGEX]
 counted kimi_k2 1026408232448
 counted olmo2 7298617344
 counted glm4_moe 106852251264 'left out: the layers that predict further tokens'
-counted llama4_nested 107769861120 'left out: the vision tower'
+counted llama4_nested 107769861120 'left out: the vision tower .vision_config., which changes the prediction and is not modelled'
+# LLaVA 1.5 and Qwen2-VL of transformers, towers included
+counted llava 7063427072
+counted qwen2_vl 8291375616
 counted gpt2_extra 81912576
 counted gemma2_extra 9241705984
 counted phi4_mini_extra 3836021760

@@ -334,6 +334,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     mesh '' '--gpus 16 --zero 0 --global-batch 192' 'dcn_data_parallelism: 2' 'ici_data_parallelism: 8' 'ici_fsdp_parallelism: 1'
     mesh '' '--gpus 8 --strategy 3d --tp 8 --pp 1 --cp 1 --zero 0 --global-batch 4 ' 'per_device_batch_size: 0.5' \
         'ici_tensor_parallelism: 8' 'dcn_data_parallelism: 1' 'ici_fsdp_parallelism: 1'
+    mesh '--ranks 8' '--mtp-layers 2' 'mtp_num_layers: 2'
     mesh '' '--recompute selective' 'remat_policy: minimal_offloaded'
     said 'what a policy keeps' 'remat_policy minimal_offloaded keeps .*on the host; predicted as selective'
     printf '%s\n' 'decoder_block: llama2' 'base_emb_dim: 2048' 'base_num_decoder_layers: 4' 'use_qk_norm: true' 'attention: dot_product' > "$SCRATCH/parts.yml"

@@ -69,6 +69,21 @@ done << 'END'
 END
 # What stage 3 gathers while it works is a buffer: the weights of two layers, 2 x 2 x (12 h^2 + 13 h) bytes
 near 'ZeRO stage 3: gathered parameters' 5 '4 * (12 * 1024 * 1024 + 13 * 1024) + ([711577600, 2 * 355788800] | min)' .memory.buffers_bytes
+# Stage 2 of 2 interleaved stages of 4 parts: 8 micro-batches sum gradients 4 times where a round of 2 sums once; the part whose round
+# is under way has whole gradients, a quarter of the stage's.
+rounds='--system dgx-a100-80 --nodes 4 --workload gpt:layers=16,hidden=2048,heads=16,seq=2048,vocab=51200 --framework llama3-4d --precision bf16
+    --tp 4 --pp 2 --dp 4 --micro-batch 1 --global-batch 32 --schedule interleaved --virtual-stages 4 --sequence-parallel'
+# shellcheck disable=SC2086 # options apart by spaces
+run predict $rounds --zero 1 --json
+whole=$(jq '.results[0].memory.gradients_bytes' "$SCRATCH/out")
+kept=$(jq '.results[0].memory.buffers_bytes' "$SCRATCH/out")
+# shellcheck disable=SC2086
+run predict $rounds --zero 2 --json
+near 'rounds: a part has whole gradients' 0.01 "$kept + $whole / 4" .memory.buffers_bytes
+near 'rounds: the shards' 0.01 "$whole / 4" .memory.gradients_bytes
+# shellcheck disable=SC2086
+run explain $rounds --zero 2 --all
+says 'rounds: 4 sums' grep -q 'gradients, reduce-scatter x 4 ' "$SCRATCH/out"
 # Tensor parallelism divides the states: 16 P/t
 for t in 2 4 8; do
     predict --workload "$gpt" --framework megatron -g "$t" --tp "$t" --micro-batch 1 --global-batch 1 --precision mixed

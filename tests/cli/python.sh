@@ -17,6 +17,20 @@ export PYTHONDONTWRITEBYTECODE=1
 PYTHONPATH=$(pwd)/python python3 tests/python/test_dlmodel.py > "$work/out" 2> "$work/err"
 status=$?
 check 'the module gives what the program prints' 0
+python3 tools/python_types.py "$DLMODEL" > "$work/typed.py"
+status=$?
+check 'the types of the Python module' 0
+says 'they are those of the program (make golden-accept)' cmp "$work/typed.py" python/dlmodel/typed.py
+if command -v mypy > /dev/null 2>&1; then
+    # releases before 1.7 check options (PEP 692) on demand; the module's own sources are checked elsewhere
+    MYPYPATH=$(pwd)/python mypy --strict --enable-incomplete-feature=Unpack --follow-imports=silent --cache-dir="$work/mypy" \
+        tests/python/typed_sample.py > "$work/out" 2> "$work/err"
+    status=$?
+    says 'mypy finds the misuse of the sample' test "$(grep -c 'typed_sample.py:2[012]: error' "$work/out")" = 3
+    says 'and nothing else' test "$(grep -c error: "$work/out")" = 3
+else
+    echo 'skip the types of a program: no mypy (Debian package mypy)'
+fi
 PYTHONPATH=$(pwd)/python python3 tests/python/test_snapshot.py > "$work/out" 2> "$work/err"
 status=$?
 check "snapshots of PyTorch's memory" 0

@@ -158,14 +158,48 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     check 'kept in 8 bits without 8-bit training' 2 'fp8-store: goes with --precision fp8'
     # no pass for gradients of weights, which takes a third of the products
     holds 'frozen weights save a third at most' "$b200 < 0.85 * $(field iteration_s --system dgx-b200 $lora --cp 1) && $b200 > 0.6 * $(field iteration_s --system dgx-b200 $lora --cp 1)"
-    run predict --system dgx-b200 ${lora% --zero 1 *} --zero 3 --lora-rank 16
-    check 'frozen weights are not sharded' 2 'lora-rank: frozen weights are not sharded'
+    # FSDP shares out fp32 weights, frozen ones too: 8,030,261,248 and 32 layers' adapters of 8 * (4096 + 6144 + 2 * 4096) on 8 GPUs
+    fsdp="--system dgx-h100 --workload llama3_8b --framework pytorch-fsdp2 --nodes 1 --global-batch 16 --tp 1 --pp 1 --cp 1 --micro-batch 1 --zero 3"
+    holds 'frozen weights are sharded by hand' "$(field weights_bytes $fsdp --lora-rank 8) == 4 / 8 * (8030261248 + 32 * 8 * (4096 + 6144 + 2 * 4096))"
     run predict --system dgx-b200 $lora --lora-targets qkv
     check 'targets without adapters' 2 'lora-targets: goes with --lora-rank'
     run predict --system dgx-b200 $lora --lora-rank 16 --lora-targets qkv,nothing
     check 'an unknown target' 2 'lora-targets: expected one of qkv, proj, fc1, fc2'
     run predict --system dgx-b200 $lora --lora-rank 16 --export megatron
     check 'a script of pretraining has no adapters' 2 'lora'
+}
+# Frozen layers (F-FROZEN). ResNet-50's classifier has 2048 x 1000 weights and 1000 biases; a layer of Llama 3 8B has 218,112,000, its embedding 128256 x 4096 of all 8,030,261,248.
+# shellcheck disable=SC2086
+{
+    resnet="--system dgx1-v100 --workload resnet50 --framework pytorch-ddp --nodes 1 --batch-per-device 64 --precision fp32"
+    holds 'gradients of a classifier by hand' "$(field gradients_bytes $resnet --frozen-layers backbone) == 4 * (2048 * 1000 + 1000)"
+    holds 'weights stay' "$(field weights_bytes $resnet --frozen-layers backbone) == $(field weights_bytes $resnet)"
+    # input, features and two tensors of logits; forward alone is about a third of a step
+    kept=$(field activations_bytes $resnet --frozen-layers backbone) all_s=$(field iteration_s $resnet)
+    holds 'a frozen backbone keeps its result alone' "$kept >= 64 * 4 * (3 * 224 * 224 + 2048) && $kept <= 64 * 4 * (3 * 224 * 224 + 2048 + 2 * 1000)"
+    backbone_s=$(field iteration_s $resnet --frozen-layers backbone) head_s=$(field iteration_s $resnet --frozen-layers head)
+    holds 'a frozen backbone has no backward pass' "$backbone_s > 0.28 * $all_s && $backbone_s < 0.36 * $all_s"
+    holds 'a frozen head passes gradients on' "$head_s > 0.98 * $all_s && $head_s < $all_s"
+    # conv1 with bn1 and the 10 convolutions of layer1 are the first 11 layers with weights
+    holds 'names and numbers say the same' "$(field iteration_s $resnet --frozen-layers conv1,bn1,layer1) == $(field iteration_s $resnet --frozen-layers 11)"
+    holds 'gradients of frozen layers are not sent' "$(field gradients_bytes $fsdp --frozen-layers 8) == 4 / 8 * (8030261248 - 128256 * 4096 - 8 * 218112000)"
+    tp="--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 1 --tp 4 --micro-batch 1 --global-batch 16 --precision bf16"
+    eight=$(field iteration_s $tp --pp 1 --frozen-layers 8) sixteen=$(field iteration_s $tp --pp 1 --frozen-layers 16) most=$(field iteration_s $tp --pp 1 --frozen-layers 24)
+    holds 'each layer saves as much' "$eight - $sixteen > 0.99 * ($sixteen - $most) && $eight - $sixteen < 1.01 * ($sixteen - $most)"
+    holds 'one trained layer is a stack' "$(field iteration_s $tp --pp 1 --frozen-layers 31) < $most"
+    run predict $tp --pp 2 --frozen-layers 16
+    check 'frozen layers of a pipeline' 2 'frozen-layers: of a pipeline of 2 stages at most 15'
+    run predict $resnet --frozen-layers 99
+    check 'more layers than there are' 2 'resnet50 has 54 layers, got 99'
+    run predict $resnet --frozen-layers layer9
+    check 'no such block' 2 "expected a number of first layers, backbone, head, or names .* got 'layer9'"
+    run predict $tp --pp 1 --frozen-layers 8 --lora-rank 8
+    check 'adapters freeze all' 2 'frozen-layers: --lora-rank freezes all layers'
+    run predict $tp --pp 1 --frozen-layers 8 --export megatron
+    check 'no script freezes layers' 2 'frozen-layers'
+    printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,batch_per_device,metric,value,unit,frozen_layers\na,made,dgx1-v100,pytorch-ddp,resnet50,fp32,1,8,64,iteration,1,s,backbone\n' > "$SCRATCH/frozen.csv"
+    column=$("$DLMODEL" compare "$SCRATCH/frozen.csv" --json 2> /dev/null | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | head -n 1)
+    holds 'frozen_layers is a column' "\"$column\" == \"$backbone_s\""
 }
 # Optimizer states on the host (F-OFFLOAD): 30.5e9 parameters of Qwen3-30B-A3B on 16 ranks. Published: 3.8 GB less for each 25 %; of a step of 623 ms 0.56 s more at 25 %, 1.99 s at 100 %.
 # shellcheck disable=SC2086

@@ -17,7 +17,7 @@ static struct {
     struct dl_layer_cost layers[LAYERS];
     struct dl_pass_cost update;
     struct dl_message messages[LAYERS];
-    double dispatch_s, iteration_host_s;
+    double dispatch_s, iteration_host_s, slowdown_frac;
     bool per_layer_wait, update_remote;
 } world;
 static double more[DL_RESOURCES];
@@ -68,6 +68,7 @@ static void make_world(void) {
     world.update = any_pass();
     world.dispatch_s = one_in(2) ? any(0.3) : any(0.02);
     world.iteration_host_s = one_in(3) ? any(2) : 0;
+    world.slowdown_frac = one_in(2) ? any(0.5) : 0;
     world.per_layer_wait = one_in(2), world.update_remote = one_in(3);
 }
 
@@ -95,6 +96,7 @@ static void run(struct dl_timeline *out) {
                                                    .gradients = gradients,
                                                    .gradient_count = LAYERS,
                                                    .arena = &f.arena},
+                                          .slowdown_frac = world.slowdown_frac,
                                           .dispatch_s = world.dispatch_s / more[DL_ON_HOST],
                                           .iteration_host_s =
                                               world.iteration_host_s / more[DL_ON_HOST]};

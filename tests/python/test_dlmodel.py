@@ -97,6 +97,30 @@ class Same(unittest.TestCase):
         with self.assertRaises(dlmodel.Error):
             dlmodel.predict_many([*plans, {"workload": "vgg61"}])
 
+    def test_rows_without_json(self):
+        """Bit for bit the rows of predict, in the order of the plans, from any number of threads."""
+        plans = [{"system": "iris-v100", "workload": "vgg16", "framework": "pytorch-ddp", "nodes": n, "set": {"jitter_frac": 0.01}}
+                 for n in (8, 1, 4, 2)]
+        plans += [{"system": "dgx-h100", "workload": "llama3_8b", "framework": "megatron-core", "tp": 4, "pp": 2, "global_batch": 16,
+                   "micro_batch": 1, "sequence_parallel": True}]
+        expected = [dlmodel.predict(**plan).rows()[0] for plan in plans]
+        for threads in (1, 2, 3):
+            rows = dlmodel.predict_rows(plans, threads=threads)
+            for row, want in zip(rows, expected):
+                self.assertTrue(set(want["warnings"]) <= set(row["warnings"]))
+                self.assertEqual({**row, "warnings": []},
+                                 {**{key: value for key, value in want.items() if not isinstance(value, list)}, "warnings": []})
+        self.assertEqual(dlmodel.predict_row(**plans[1]), rows[1])
+        self.assertEqual(dlmodel.predict_row(workload="gpt3_175b", system="single-k80")["fits"], False)
+        self.assertEqual(dlmodel.predict_rows([]), [])
+        with self.assertRaises(dlmodel.Error) as caught:
+            dlmodel.predict_rows([*plans, {"workload": "vgg61"}], threads=2)
+        self.assertEqual((caught.exception.kind, "vgg61" in caught.exception.message), ("usage", True))
+
+    def test_lists(self):
+        listed = dlmodel.predict(system="iris-v100", framework=["pytorch-ddp", "horovod-pytorch"], nodes=[1, 2])
+        self.assertEqual(listed.rows(), dlmodel.predict(system="iris-v100", framework="pytorch-ddp,horovod-pytorch", nodes="1,2").rows())
+
     def test_plot(self):
         if shutil.which("gnuplot") is None:
             self.skipTest("no gnuplot")

@@ -27,6 +27,10 @@ static void test_alloc(void **state) {
     for (size_t i = 0; i < 200; i++) /* nobody wrote over a neighbour */
         for (size_t j = 0; j < i * 37; j++) assert_int_equal(blocks[i][j], (unsigned char)i);
     assert_true(arena.total_bytes >= 199 * 200 / 2 * 37);
+    dl_arena_clear(&arena);
+    assert_int_equal(arena.total_bytes, 0);
+    const unsigned char *again = dl_arena_alloc(&arena, 100000, 1); /* what is kept is zeroed */
+    for (size_t j = 0; j < 100000; j++) assert_int_equal(again[j], 0);
     dl_arena_free(&arena);
     assert_null(arena.head);
     assert_int_equal(arena.total_bytes, 0);

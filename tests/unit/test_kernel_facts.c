@@ -379,8 +379,47 @@ static void pooling_of_pytorch(void **state) {
     dl_arena_free(&arena);
 }
 
+/* F-GEMM-ALIGNED: 30522 words are no multiple of 8. Forward m, data gradient k, weight gradient n
+ * of a transposed B. Only in 16 bits, on Volta, without XLA. */
+static void aligned_gemm(void **state) {
+    struct dl_fake f;
+    struct dl_arena arena = {0};
+    struct dl_workload w;
+    struct dl_err err = {0};
+    fake_make(&f);
+    const char *text = "{'format':'dlmodel-workload','version':1,'name':'w','summary':'s',"
+                       "'source':'x','input':{'channels':768},'layers':["
+                       "{'kind':'dense','out':768},{'kind':'dense','out':30522}]}";
+    assert_int_equal(load_text(text, NULL, 0, &arena, &w, &err), DL_OK);
+    f.device.architecture = "volta";
+    struct dl_kernel_facts facts = {.precision = DL_MIXED, .aligned_gemm = true};
+    dl_facts_on_device(&facts, &f.device);
+    assert_false(facts.aligned_gemm); /* no matrix units */
+    facts.aligned_gemm = true;
+    for (int i = 0; i < 2; i++) {
+        for (int pass = DL_FORWARD; pass <= DL_BACKWARD_WEIGHTS; pass++) {
+            struct dl_kernel kernels[DL_LAYER_KERNELS];
+            const struct dl_layer *layer = &w.layers[i];
+            if (i == 0 && pass == DL_BACKWARD_DATA) continue;
+            assert_int_equal(layer->kind->kernels(layer, &facts, (enum dl_pass)pass, 64, kernels),
+                             1);
+            assert_int_equal(kernels[0].has_type, i == 1);
+            if (i == 0) continue;
+            assert_int_equal(kernels[0].type, DL_FP32);
+            check_close(kernels[0].read_elements + kernels[0].write_elements,
+                        (64 * 768 + 64 * 30522 + 768 * 30522) / 2.0, 1e-12);
+        }
+    }
+    f.framework.kernels.compiler = DL_COMPILER_XLA;
+    dl_facts_compile(&facts, &f.framework, DL_COMPILER_XLA);
+    assert_false(facts.aligned_gemm);
+    dl_arena_free(&arena);
+    dl_arena_free(&f.arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layout_copies),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(aligned_gemm),
+                                       cmocka_unit_test(layout_copies),
                                        cmocka_unit_test(channels_of_batchnorm),
                                        cmocka_unit_test(pooling_of_pytorch),
                                        cmocka_unit_test(bert_layer),

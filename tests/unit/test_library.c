@@ -43,8 +43,22 @@ static void a_prediction_by_names(void **state) {
     check_nan(dlmodel_value(m, "no such name"));
     assert_null(dlmodel_text(m, "iteration_s"));
     assert_null(dlmodel_warning(m, 1000));
+    enum { MOST = 128 };
+    double values[MOST];
+    const char *texts[MOST], *type = NULL;
+    const int columns = dlmodel_row(m, values, texts, MOST);
+    assert_in_range(columns, 60, MOST);
+    assert_null(dlmodel_column(columns, NULL));
+    for (int i = 0; i < columns; i++) { /* all at once are the same */
+        const char *name = dlmodel_column(i, &type);
+        const double one = dlmodel_value(m, name);
+        assert_true(values[i] == one || (isnan(values[i]) && isnan(one)));
+        assert_ptr_equal(texts[i], dlmodel_text(m, name));
+        assert_true(texts[i] == NULL || strcmp(type, "string") == 0);
+    }
     set(m, "set", "links.inter.bandwidth=1GB/s");
     check_nan(dlmodel_value(m, "iteration_s")); /* that one is gone with the change */
+    assert_int_equal(dlmodel_row(m, values, texts, MOST), 0);
     predict(m);
     assert_true(dlmodel_value(m, "iteration_s") > 1.05 * four);
     set(m, "nodes", "1"); /* in place of 4; "set" stays */

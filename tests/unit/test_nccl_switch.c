@@ -123,9 +123,35 @@ static void a_memo_changes_nothing(void **state) {
     dl_arena_free(&arena);
 }
 
+/* All-reduces of 8 GiB on 2 to 32 p5.48xlarge (key "aws-gpu-communication"):
+ * bus bandwidth [GB/s]. With two nodes the NVSwitches limit; with more an adapter takes the sums of
+ * two nodes and the result, twice the message. */
+static void trees_between_switches(void **state) {
+    static const struct {
+        int64_t nodes;
+        double bus_gb_per_s;
+    } published[] = {{2, 478}, {4, 357}, {8, 355}, {16, 356}, {32, 321}};
+    struct dl_arena arena = {0};
+    const struct dl_system *p5 = load("aws-p5-48xlarge", &arena);
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+        const double ranks = 8.0 * (double)published[i].nodes;
+        const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                                .library = DL_LIB_NCCL,
+                                                .bytes = 8589934592,
+                                                .nodes = published[i].nodes,
+                                                .ranks_per_node = 8,
+                                                .flows_per_adapter = 1};
+        struct dl_collective_time t;
+        assert_int_equal(dl_collective_time(p5, &r, &t, NULL), DL_OK);
+        check_close(r.bytes * 2 * (ranks - 1) / ranks / t.time_s, published[i].bus_gb_per_s * 1e9,
+                    0.06);
+    }
+    dl_arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_memo_changes_nothing),
-                                       cmocka_unit_test(switches_where_measured),
-                                       cmocka_unit_test(a_switch_never_makes_it_faster)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_memo_changes_nothing), cmocka_unit_test(switches_where_measured),
+        cmocka_unit_test(a_switch_never_makes_it_faster), cmocka_unit_test(trees_between_switches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,8 @@ static const struct {
     {"sdxl_unet", "sdxl_unet", NULL, NULL},
     {"dit_xl_2", "dit_xl_2", NULL, NULL},
     {"pixart_alpha", "pixart_alpha", NULL, NULL},
+    {"sd3_medium", "sd3_medium", NULL, NULL},
+    {"flux_1_dev", "flux_1_dev", NULL, NULL},
     {"clip_vit_l_14", "clip_vit_l_14", NULL, NULL},
     {"t5_large", "t5_large", NULL, NULL},
     {"t5_3b", "t5_3b", NULL, NULL},
@@ -128,7 +130,7 @@ static void every_row_of_model_checks(void **state) {
         }
         checked++;
     }
-    assert_int_equal(checked, 51);
+    assert_int_equal(checked, 53);
     dl_arena_free(&arena);
 }
 

@@ -134,6 +134,34 @@ static void keys_change_what_they_say(void **state) {
     }
 }
 
+/* Two images of 4 x 4 pixels, patches of 2: 4 patches and a class token each, 2 tower layers of
+ * width 8, then 2 layers of the model. Tower: patches 8*3*4, class 8, positions 5*8, norms 3*16 and
+ * 2*16, attention 4*(64 + 8), MLP 2*8*32 + 40; projector 8*16 + 16 and 16*16 + 16. */
+static void vision_tower(void **state) {
+    static const char plain[] = "layers=2,hidden=16,heads=2,seq=12,vocab=32,mlp=gelu,norm=rmsnorm",
+                      images[] = ",vision_layers=2,vision_hidden=8,vision_heads=2,vision_pixels=4,"
+                                 "vision_patch=2,images=2";
+    struct dl_arena arena = {0};
+    struct dl_workload without, with;
+    char keys[400];
+    load(plain, &arena, &without);
+    snprintf(keys, sizeof keys, "%s%s", plain, images);
+    load(keys, &arena, &with);
+    const double layer = 2 * 16 + 4 * (64 + 8) + 2 * 8 * 32 + 40,
+                 tower = 8 * 3 * 4 + 8 + 5 * 8 + 2 * 16 + 2 * layer,
+                 projector = 8 * 16 + 16 + 16 * 16 + 16;
+    check_close(with.parameters - without.parameters, tower + projector, 0);
+    /* 8 patches; 10 tokens in the layers, each sees the 5 of its image; 8 tokens projected */
+    check_close(with.forward_macs_per_sample - without.forward_macs_per_sample,
+                8 * 8 * 12 + 2 * 10 * (4 * 64 + 2 * 8 * 32 + 2 * 8 * 5) + 8 * (8 * 16 + 16 * 16),
+                0);
+    assert_int_equal(with.stack.count, 2);
+    assert_string_equal(with.layers[with.stack.first].name, "h.0.ln_1");
+    assert_string_equal(with.layers[with.stack.lead].name, "vision.0.ln_1");
+    assert_int_equal(with.stack.own, with.stack.first);
+    dl_arena_free(&arena);
+}
+
 static void defaults(void **state) {
     struct dl_arena arena = {0};
     struct dl_workload w;
@@ -283,6 +311,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_parameters),
         cmocka_unit_test(keys_change_what_they_say),
+        cmocka_unit_test(vision_tower),
         cmocka_unit_test(defaults),
         cmocka_unit_test(windows),
         cmocka_unit_test(model_flop),

@@ -61,7 +61,6 @@ struct dl_transformer_layer {
     bool in_layer;    /* of the body, or of a layer that predicts further tokens (F-MTP) */
     bool gathered;    /* a column layer reads its output */
     unsigned modules; /* bits of enum dl_module that it is in; 0: none */
-    bool adapted;     /* F-LORA: has an adapter */
     bool ends_module; /* its output leaves the MLP or the experts */
 };
 
@@ -95,7 +94,7 @@ struct dl_transformer {
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
         expert_elements[DL_TRANSFORMER_PARTS];
     double tensor_count[DL_TRANSFORMER_PARTS]; /* parameter tensors */
-    /* F-LORA: elements that are not trained; the three arrays above then count the adapters */
+    /* F-FROZEN: elements that are not trained; the three arrays above count those that are */
     struct dl_transformer_elements {
         double split_elements, whole_elements, expert_elements;
     } frozen[DL_TRANSFORMER_PARTS];
@@ -118,19 +117,19 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
 /* Whether so many layers can be cut into pp stages of v virtual ones (1: none). The one rule on
  * stages: checks refuse and the search leaves out what it denies. */
 bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v);
+/* F-FROZEN: how many first layers of a pipeline may be frozen: fewer than its first stage has, as
+ * the others are taken to be equal; HUGE_VAL where the network freezes none. */
+double dl_transformer_frozen_room(const struct dl_transformer *tf, int64_t pp);
 /* The same of the stack. */
 bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v);
 
 /* Whether the workload is a single stack of equal layers with attention. */
 bool dl_transformer_is_stack(const struct dl_workload *workload);
 
-/* F-LORA: change of the bytes that a layer keeps for a sample: an adapter keeps its input's mask, a
- * frozen layer without one keeps no input. */
+/* F-LORA: bytes that a layer's adapter keeps for a sample. */
 double dl_transformer_lora_bytes(const struct dl_transformer *tf,
-                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
-                                 double result_bytes);
-/* F-LORA: marks the layers that get adapters; only adapters count as trained. */
-void dl_transformer_freeze(struct dl_transformer *tf);
+                                 const struct dl_transformer_layer *l,
+                                 const struct dl_layer *layer);
 
 /* Sizes of the groups; tp x sp x ep x pp x dp devices, numbered with tp fastest, then sp, and then
  * as `mapping` says. */
@@ -318,6 +317,11 @@ struct dl_expert_mapping {
     double gradient_bytes, gather_bytes; /* of gradient_bytes, gather_bytes */
 };
 
+/* F-OFFLOAD: update by the host's cores, copies before and after it, memory of a rank. */
+struct dl_host_update {
+    double update_s, copy_s, bytes;
+};
+
 /* What does not depend on the micro-batch. `shard`: 0, or the ZeRO stage. */
 struct dl_transformer_mapping {
     struct dl_transformer_split split;
@@ -344,8 +348,7 @@ struct dl_transformer_mapping {
     double updated_elements; /* parameters that a rank updates */
     double buckets;          /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
-    /* F-OFFLOAD: update by the host's cores, copies before and after it, memory of a rank */
-    double host_update_s, host_copy_s, host_bytes;
+    struct dl_host_update host;
     bool bound;            /* F-FW-IDEAL: cheapest way to reduce, hidden behind the next forward */
     double last_frac;      /* of the gradients: what the bound sends last at least */
     double straggler_frac; /* F-STRAGGLER */
@@ -386,7 +389,7 @@ bool dl_transformer_fits_host(const struct dl_transformer *tf,
 /* A rank's share of these elements. */
 double dl_transformer_rank_elements(const struct dl_transformer_elements *all,
                                     const struct dl_transformer_split *split);
-/* F-LORA: frozen parameters of a rank. */
+/* F-FROZEN: frozen parameters of a rank. */
 double dl_transformer_frozen_elements(const struct dl_transformer *tf,
                                       const struct dl_transformer_mapping *mapping,
                                       enum dl_transformer_stage_kind kind);

@@ -101,7 +101,8 @@ static void put_communication(struct sink *s) {
     const struct dl_transformer_parts *t = s->t;
     const struct dl_transformer_micro_batch *micro_batch = &t->micro_batch;
     const struct dl_transformer_mapping *mapping = &t->mapping;
-    const double m = t->choice.micro_batches, each = mapping->shard >= 2 ? m : 1,
+    const double m = t->choice.micro_batches,
+                 each = dl_transformer_sums(t->tf, mapping, &t->choice),
                  pp = (double)mapping->split.pp;
     const double routings = 2 * m * mapping->stage_layers *
                             (t->choice.recompute == DL_RECOMPUTE_FULL
@@ -220,13 +221,13 @@ void dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_pred
         dl_arena_printf(t->arena, "%.4g parameters%s", t->mapping.updated_elements,
                         t->mapping.shard > 0 ? ", the rank's shard" : ""),
         t->tf->system->device->name, p->update_s, NAN, "compute");
-    if (t->mapping.host_update_s > 0) {
+    if (t->mapping.host.update_s > 0) {
         put(&s, "optimizer step on the host", "overhead", "F-OFFLOAD",
             dl_arena_printf(t->arena, "%.4g GB of each rank in host memory",
-                            t->mapping.host_bytes / 1e9),
-            "system file", t->mapping.host_update_s, NAN, "host");
+                            t->mapping.host.bytes / 1e9),
+            "system file", t->mapping.host.update_s, NAN, "host");
         put(&s, "gradients to the host and weights back", "overhead", "F-OFFLOAD", "",
-            "system file", t->mapping.host_copy_s, NAN, "host-copy");
+            "system file", t->mapping.host.copy_s, NAN, "host-copy");
     }
     put_communication(&s);
     put(&s, "exposed communication", "exposed", "F-TRANSFORMER-SHARD",

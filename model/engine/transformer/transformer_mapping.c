@@ -14,7 +14,8 @@
  * o: none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and in use
  * the weights of a layer and of the next, or of the head. Where the shards are in fp32 and cast
  * when they are gathered (casts_gathered), masters are the weights: w is 0 at stage 3, d at least
- * 4. With no_reshard_with_pipeline stage 3 of a pipeline is stage 1.
+ * 4. With no_reshard_with_pipeline stage 3 of a pipeline is stage 1. Stage 3 shares out and gathers
+ * frozen weights as the others.
  */
 #include <math.h>
 #include <string.h>
@@ -126,6 +127,13 @@ static double part_elements(const struct dl_transformer *tf, const struct dl_tra
     return dl_transformer_rank_elements(&trained, s);
 }
 
+/* F-FROZEN: elements of a part that are not trained, in what ZeRO stage 3 gathers. */
+static double frozen_elements(const struct dl_transformer *tf,
+                              const struct dl_transformer_mapping *l,
+                              enum dl_transformer_part part) {
+    return l->shard >= 3 ? dl_transformer_rank_elements(&tf->frozen[part], &l->split) : 0;
+}
+
 /* Whether the head has a copy of the embedding that is on another device. */
 static bool copies_tied(const struct dl_transformer *tf, const struct dl_transformer_split *s) {
     return s->pp > 1 && s->placing == DL_PLACED_IN_TURN && tf->tied_elements > 0;
@@ -194,10 +202,14 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
     const double n = out->replicas,
                  weight = dl_memory_weight_bytes(tf->precision, tf->input.master_weights);
     const double used = fmin(weight, dl_precision_bytes(tf->precision)), master = weight - used;
-    const double copy =
-        out->shard >= 3 && framework->transformer.casts_gathered && master > 0 ? 0 : used;
-    const double unit = part_elements(tf, &out->split, DL_TRANSFORMER_BODY) * used,
-                 head = part_elements(tf, &out->split, DL_TRANSFORMER_AFTER) * used;
+    const bool cast = out->shard >= 3 && framework->transformer.casts_gathered && master > 0;
+    const double copy = cast ? 0 : used;
+    const double unit = (part_elements(tf, &out->split, DL_TRANSFORMER_BODY) +
+                         frozen_elements(tf, out, DL_TRANSFORMER_BODY)) *
+                        used,
+                 head = (part_elements(tf, &out->split, DL_TRANSFORMER_AFTER) +
+                         frozen_elements(tf, out, DL_TRANSFORMER_AFTER)) *
+                        used;
     for (int i = 0; i < DL_TRANSFORMER_STAGE_KINDS; i++) {
         struct dl_memory *m = &out->states[i];
         const double p = out->parameters[i],
@@ -208,8 +220,9 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
         m->weights_bytes =
             (out->shard >= 3 ? mine : p) * copy + (out->shard >= 1 ? mine : p) * master;
         m->weights_bytes +=
-            dl_transformer_frozen_elements(tf, out, (enum dl_transformer_stage_kind)i) *
-            fmin(used, dl_precision_operand_bytes(tf->precision));
+            dl_transformer_frozen_elements(tf, out, (enum dl_transformer_stage_kind)i) /
+            (out->shard >= 3 ? out->shard_ranks : 1) *
+            (cast ? master : fmin(used, dl_precision_operand_bytes(tf->precision)));
         m->gradients_bytes = out->shard >= 2 ? mine * width : gradients;
         m->optimizer_bytes =
             (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
@@ -330,22 +343,24 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
     double elements = out->most_parameters - out->experts.parameters;
     if (out->shard >= 3) {
         out->unit_gradient_bytes = body * gradient_width(tf);
-        out->unit_gather_bytes = body * width;
-        DL_TRY(gather_parameters(tf, out, body * width, &out->unit_gather, err));
+        out->unit_gather_bytes = (body + frozen_elements(tf, out, DL_TRANSFORMER_BODY)) * width;
+        DL_TRY(gather_parameters(tf, out, out->unit_gather_bytes, &out->unit_gather, err));
         DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce,
                              &out->unit_across, err));
         elements -= layers * body; /* the embedding and the head go by themselves */
     }
     out->gradient_bytes = elements * gradient_width(tf);
-    out->gather_bytes = elements * width;
+    out->gather_bytes = (elements + frozen_elements(tf, out, DL_TRANSFORMER_BEFORE) +
+                         frozen_elements(tf, out, DL_TRANSFORMER_AFTER)) *
+                        width;
     if (elements > 0) {
         struct dl_collective_time across;
         const double calls = dl_transformer_gradient_calls(tf, out);
         DL_TRY(sum_gradients(tf, out, out->gradient_bytes / calls, &out->reduce, &across, err));
         repeat(&out->reduce, calls);
-        if (out->shard > 0)
-            DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
     }
+    if (out->shard > 0 && out->gather_bytes > 0)
+        DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
     DL_TRY(time_expert_sync(tf, out, width, err));
     if (copies_tied(tf, s)) {
         const struct dl_transformer_group pipe = dl_transformer_group_of(s, DL_AXIS_PP),
@@ -377,7 +392,8 @@ static void time_copies(const struct dl_transformer *tf, struct dl_transformer_m
     const double elements = part_elements(tf, &out->split, DL_TRANSFORMER_BODY);
     struct dl_kernel_time t;
     if (policy->copies_gathered && out->replicas > 1) {
-        const struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, elements, elements);
+        const double gathered = elements + frozen_elements(tf, out, DL_TRANSFORMER_BODY);
+        const struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, gathered, gathered);
         dl_kernel_time(tf->system->device, DL_BF16, &copy, &t);
         out->copy_out_s = dl_known(t.time_s) ? t.time_s : 0;
     }

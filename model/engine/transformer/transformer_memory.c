@@ -11,6 +11,8 @@
 #include <math.h>
 
 #include "model/engine/transformer/micro_batch_builder.h"
+#include "model/engine/transformer/transformer_internal.h"
+#include "model/framework/gradient_width.h"
 #include "model/framework/workspace.h"
 
 double dl_transformer_stage_in_flight(const struct dl_transformer_mapping *mapping,
@@ -65,6 +67,16 @@ static double gathered_bytes(const struct dl_transformer_micro_batch *micro_batc
     return split->tp > 1 && split->sequence_parallel ? 2 * micro_batch->collective_bytes : 0;
 }
 
+/* F-TRANSFORMER-DATA: whole gradients of the part whose round is under way. */
+static double round_bytes(const struct dl_transformer *tf,
+                          const struct dl_transformer_mapping *mapping,
+                          const struct dl_transformer_choice *choice,
+                          enum dl_transformer_stage_kind kind) {
+    return mapping->parameters[kind] *
+           dl_framework_gradient_width(tf->framework, tf->precision).kept_bytes /
+           (double)choice->virtual_stages;
+}
+
 void dl_transformer_stage_memory(const struct dl_transformer *tf,
                                  const struct dl_transformer_mapping *mapping,
                                  const struct dl_transformer_micro_batch *micro_batch,
@@ -89,6 +101,8 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
         times[DL_TRANSFORMER_AFTER] > 0 ? micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r] : 0;
     m.activations_bytes += dl_transformer_ends_bytes(mapping, micro_batch, choice, head, flight);
     m.buffers_bytes += gathered_bytes(micro_batch) + 2 * micro_batch->offloaded_bytes[r];
+    if (mapping->shard == 2 && !dl_transformer_sums_each(tf, mapping, choice))
+        m.buffers_bytes += round_bytes(tf, mapping, choice, kind);
     if (row->asynchronous &&
         kind != DL_TRANSFORMER_LAST) /* weights of every micro-batch in flight */
         m.weights_bytes +=

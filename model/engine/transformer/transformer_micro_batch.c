@@ -144,10 +144,8 @@ static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transfo
     m->facts.attention = fastest_attention(m, l, &layer);
     dl_transformer_add_kernels(m, l, &layer, DL_FORWARD, 1, &p->forward);
     dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_DATA, 1, &p->data);
-    if (tf->input.lora.rank > 0)
-        dl_transformer_add_adapter(m, l, &layer, p);
-    else
-        dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
+    dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
+    dl_transformer_add_adapter(m, l, &layer, p);
     m->facts.attention = asked;
     const char *narrow = dl_transformer_narrow(tf, l) ? dl_precision_names[tf->precision] : NULL;
     p->forward.host = dl_host_count_of(tf->framework, &layer, false, m->facts.compiled,
@@ -192,6 +190,7 @@ static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transfor
         capture(&p.weights);
     }
     dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, 1);
+    if (tf->workload->layers[l->index].detached) return; /* F-FROZEN: no backward pass */
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
         struct dl_transformer_pass *to = &micro_batch->backward[l->part][r];
         dl_transformer_add_pass(to, &p.data, 1);
@@ -231,7 +230,6 @@ struct kept {
     enum dl_compiler compiler;
     unsigned modules; /* recomputed */
     unsigned fp8_store;
-    struct dl_plan_lora lora;
     double compute_scale;
     int64_t sp, ep, ep_within_tp_cp;
     bool sequence_parallel;
@@ -251,7 +249,6 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
                          .compiler = tf->input.compiler,
                          .modules = tf->input.recomputed.modules,
                          .fp8_store = tf->input.settings.fp8_store,
-                         .lora = tf->input.lora,
                          .compute_scale = tf->compute_scale,
                          .sp = m->split->sp,
                          .ep = m->split->ep,
@@ -262,9 +259,8 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
 static bool same_kernels(const struct kept *a, const struct kept *b) {
     return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
            a->attention == b->attention && a->compiler == b->compiler && a->modules == b->modules &&
-           a->fp8_store == b->fp8_store && a->lora.rank == b->lora.rank &&
-           a->lora.targets == b->lora.targets && a->compute_scale == b->compute_scale &&
-           a->sp == b->sp && a->ep == b->ep && a->ep_within_tp_cp == b->ep_within_tp_cp &&
+           a->fp8_store == b->fp8_store && a->compute_scale == b->compute_scale && a->sp == b->sp &&
+           a->ep == b->ep && a->ep_within_tp_cp == b->ep_within_tp_cp &&
            a->sequence_parallel == b->sequence_parallel;
 }
 
@@ -407,6 +403,7 @@ static void keep_inputs(const struct dl_transformer *tf, const struct dl_transfo
                         struct dl_transformer_micro_batch *out) {
     const double share = split->sequence_parallel ? (double)split->tp : 1;
     double *kept_bytes = out->kept_bytes[DL_TRANSFORMER_BODY];
+    if (!(out->backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].device_s > 0)) return;
     kept_bytes[DL_RECOMPUTE_FULL] = out->collective_bytes / share;
     if (tf->framework->transformer.selective == DL_SELECTIVE_OPERATIONS && !tf->is_generic_stack &&
         tf->input.recomputed.modules == 0)

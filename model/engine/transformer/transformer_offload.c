@@ -62,13 +62,13 @@ void dl_transformer_offload_states(const struct dl_transformer *tf,
                  width = dl_framework_gradient_width(tf->framework, tf->precision).kept_bytes,
                  states = dl_memory_optimizer_bytes(tf->optimizer);
     if (!(frac > 0)) return;
-    out->host_update_s =
+    out->host.update_s =
         moved * (double)s->devices_per_node * HOST_ADAM_BYTES / host->memory_bandwidth_bytes_per_s;
     if (!(weights > 0))
-        out->host_copy_s = copy_s(tf, s, moved * (width + dl_precision_bytes(tf->precision)));
+        out->host.copy_s = copy_s(tf, s, moved * (width + dl_precision_bytes(tf->precision)));
     else
         copy_shards(tf, weights, out);
-    out->host_bytes = moved * (states + 4 + width);
+    out->host.bytes = moved * (states + 4 + width);
     out->update_s *= 1 - frac, out->update_error_s *= 1 - frac;
     for (int i = 0; i < 3; i++) {
         out->update_by_limit_s[i] *= 1 - frac;
@@ -135,7 +135,7 @@ static double host_bytes(const struct dl_transformer *tf,
     for (int64_t i = 0; i < mapping->split.pp && layer_bytes > 0; i++)
         most = fmax(most, dl_transformer_stage_in_flight(mapping, choice, i) *
                               dl_transformer_stage_layers(tf, mapping, i));
-    return (double)mapping->split.devices_per_node * (mapping->host_bytes + most * layer_bytes);
+    return (double)mapping->split.devices_per_node * (mapping->host.bytes + most * layer_bytes);
 }
 
 bool dl_transformer_fits_host(const struct dl_transformer *tf,

@@ -149,8 +149,19 @@ bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v) {
     return (double)pp <= layers && fmod(ceil(layers / (double)pp), (double)v) == 0;
 }
 
+double dl_transformer_frozen_room(const struct dl_transformer *tf, int64_t pp) {
+    const struct dl_workload *w = tf->workload;
+    const int end = w->stack.first + w->stack.count * w->stack.each;
+    const double lead = tf->dense_prefix_layers;
+    if (pp <= 1 || tf->is_generic_stack || !(w->frozen_elements > 0)) return HUGE_VAL;
+    if (w->layers[end - 1].detached) return 0;
+    if (w->stack.first == w->stack.lead || !w->layers[w->stack.first - 1].detached) return HUGE_VAL;
+    return ceil((tf->stack + lead) / (double)pp) - 1;
+}
+
 bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v) {
-    const double parts = (double)v;
+    const double parts = (double)v, room = dl_transformer_frozen_room(tf, pp);
+    if (room < 1 || tf->dense_prefix_layers > room) return false;
     if (tf->listed_stages <= 0) return dl_transformer_takes_parts(tf->stack, pp, v);
     if (pp != tf->listed_stages || pp < 2) return false;
     for (int64_t i = 0; i < pp && v > 1; i++) {

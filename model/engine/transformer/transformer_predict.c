@@ -144,6 +144,12 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
     double micro;
     if ((double)plan->pp > tf->stack)
         DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
+    const double room = dl_transformer_frozen_room(tf, plan->pp);
+    if (room < 1 || tf->dense_prefix_layers > room)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--frozen-layers: of a pipeline of %lld stages at most %.0f, those of the "
+                       "first stage but one; give fewer stages",
+                       (long long)plan->pp, fmax(0, room));
     dl_transformer_choice_of(plan, &choice, &micro);
     if (tf->listed_stages > 0) {
         DL_TRY(check_listed(tf, plan, err));

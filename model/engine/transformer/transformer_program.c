@@ -298,15 +298,15 @@ static void run_pass(struct program *p, enum dl_direction way) {
         compute_units(p, way);
 }
 
-static bool synchronizes_each(const struct dl_transformer_mapping *mapping) {
-    return mapping->replicas > 1 && mapping->shard >= 2;
+static bool synchronizes_each(const struct dl_transformer_program *in) {
+    return in->mapping->replicas > 1 && dl_transformer_sums_each(in->tf, in->mapping, in->choice);
 }
 
 void dl_transformer_run_passes(const struct dl_transformer_program *in,
                                struct dl_transformer_stage *stage) {
     struct program p;
     stage->exposed_s[DL_FORWARDS] = stage->exposed_s[DL_BACKWARDS] = 0;
-    if (!synchronizes_each(in->mapping)) return;
+    if (!synchronizes_each(in)) return;
     begin(&p, in, 1);
     run_pass(&p, DL_FORWARDS);
     stage->exposed_s[DL_FORWARDS] = p.exposed.s + slowdown_s(&p);
@@ -476,7 +476,7 @@ void dl_transformer_run_iteration(const struct dl_transformer_program *in,
     struct program p;
     *out = (struct dl_transformer_run){0};
     begin(&p, in, dl_schedules[choice->schedule]->in_groups ? (double)choice->virtual_stages : 1);
-    if (synchronizes_each(in->mapping))
+    if (synchronizes_each(in))
         run_synchronizing(&p, &rest, out);
     else
         run_once(&p, &rest);

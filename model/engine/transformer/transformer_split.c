@@ -6,6 +6,8 @@
  * embedding and logits by the vocabulary; the layers between work on split channels, the rest on
  * whole ones, or with sequence parallelism on a share of the tokens. Context parallelism splits the
  * tokens of everything; queries meet the keys of all ranks.
+ * F-TOWER: an encoder before the stack (vision tower, projector) runs on the first stage, split by
+ * tensor parallelism as the stack is; its tokens are not shared out.
  */
 #include <math.h>
 #include <string.h>
@@ -130,25 +132,39 @@ static void mark_roles(const struct dl_workload *workload, const struct dl_stack
     }
 }
 
-/* Parameters by how they are split. */
-static void count_parameters(struct dl_transformer *tf, const struct dl_transformer_layer *l,
-                             double sign) {
+/* A layer's tensors by how they are split; the bias of a layer that is split by rows is whole. */
+static struct dl_transformer_elements elements_of(const struct dl_transformer_layer *l,
+                                                  const struct dl_parameter *tensors, int count,
+                                                  bool adapters) {
+    const bool columns =
+        adapters || l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_HEADS;
+    const bool rows = l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY;
+    struct dl_transformer_elements out = {0};
+    for (int i = 0; i < count; i++) {
+        const bool expert =
+            l->role == DL_TRANSFORMER_EXPERTS && strncmp(tensors[i].name, "router", 6) != 0;
+        *(columns || (rows && i == 0) ? &out.split_elements
+          : expert                    ? &out.expert_elements
+                                      : &out.whole_elements) += tensors[i].elements;
+    }
+    return out;
+}
+
+static void count_parameters(struct dl_transformer *tf, const struct dl_transformer_layer *l) {
     const struct dl_layer *layer = &tf->workload->layers[l->index];
-    double split = 0;
     if (layer->tied_to >= 0) return;
-    if (l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_HEADS)
-        split = layer->parameter_elements;
-    /* the bias is whole */
-    if (l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY)
-        split = layer->parameters[0].elements;
-    double expert = 0; /* all but the router */
-    for (int i = 0; l->role == DL_TRANSFORMER_EXPERTS && i < layer->parameter_count; i++)
-        if (strncmp(layer->parameters[i].name, "router", 6) != 0)
-            expert += layer->parameters[i].elements;
-    tf->split_elements[l->part] += sign * split;
-    tf->expert_elements[l->part] += sign * expert;
-    tf->whole_elements[l->part] += sign * (layer->parameter_elements - split - expert);
-    tf->tensor_count[l->part] += sign * layer->parameter_count;
+    const struct dl_transformer_elements trained = elements_of(l, layer->parameters,
+                                                               layer->parameter_count,
+                                                               layer->adapter_rank > 0),
+                                         frozen = elements_of(l, layer->frozen_parameters,
+                                                              layer->frozen_count, false);
+    tf->split_elements[l->part] += trained.split_elements;
+    tf->whole_elements[l->part] += trained.whole_elements;
+    tf->expert_elements[l->part] += trained.expert_elements;
+    tf->tensor_count[l->part] += layer->parameter_count;
+    tf->frozen[l->part].split_elements += frozen.split_elements;
+    tf->frozen[l->part].whole_elements += frozen.whole_elements;
+    tf->frozen[l->part].expert_elements += frozen.expert_elements;
 }
 
 /* Keeps the layers that represent the others: everything before, the second layer of the body, its
@@ -164,7 +180,7 @@ static void choose_layers(struct dl_transformer *tf, const struct dl_stack *stac
         const struct dl_transformer_layer *l = &all[place_of(stack, i)];
         if (l->part == DL_TRANSFORMER_BODY && i < middle) continue;
         tf->layers[tf->layer_count++] = *l;
-        count_parameters(tf, l, 1);
+        count_parameters(tf, l);
     }
     tf->body_count = stack->each;
 }
@@ -214,6 +230,7 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
     tf->hidden = tf->workload->layers[stack->first + stack->each - 1].out.channels;
     for (int i = 0; i < tf->layer_count; i++) {
         const struct dl_layer *layer = &tf->workload->layers[tf->layers[i].index];
+        if (tf->layers[i].index < stack->own) continue; /* F-TOWER */
         if (layer->kind == &dl_layer_attention && tf->heads == 0) {
             tf->heads = layer->attention.heads;
             tf->kv_heads = layer->attention.kv_heads;
@@ -233,7 +250,8 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
         if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0 ||
             layer->tied_to >= stack->first)
             continue;
-        tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
+        if (!layer->frozen)
+            tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
     }
     if (tf->heads == 0) return no_stack(tf->workload, err);
     tf->by_tokens =
@@ -260,6 +278,7 @@ static void prepare_plain(struct dl_transformer *tf, struct dl_arena *arena) {
     tf->stack = fmax(1, fmin(pieces, holders));
     tf->whole_elements[DL_TRANSFORMER_BODY] = workload->parameters / tf->stack;
     tf->tensor_count[DL_TRANSFORMER_BODY] = workload->parameter_tensors / tf->stack;
+    tf->frozen[DL_TRANSFORMER_BODY].whole_elements = workload->frozen_elements / tf->stack;
 }
 
 enum dl_code dl_transformer_prepare(const struct dl_system *system,
@@ -287,7 +306,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     const int places = place_of(stack, workload->layer_count) + stack->each;
     struct dl_transformer_layer *all = dl_arena_alloc(arena, (size_t)places, sizeof *all);
     mark_roles(workload, stack, all);
-    for (int i = stack->lead; i < stack->first; i++)
+    for (int i = stack->own; i < stack->first; i++)
         if (workload->layers[i].kind == &dl_layer_attention) tf.dense_prefix_layers++;
     choose_layers(&tf, stack, all, arena);
     if (plan->stage_layers != NULL) {
@@ -298,7 +317,6 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     }
     DL_TRY(find_limits(&tf, stack, err));
     mark_modules(&tf);
-    dl_transformer_freeze(&tf);
     *out = tf;
     return DL_OK;
 }
@@ -451,6 +469,8 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
     if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
     const double result = dl_shape_elements(&kept) * width,
                  out = whole->saved.elements > whole->saved.own_elements ? result : 0;
-    const double all = out + own_bytes(tf, layer) + dl_transformer_lora_bytes(tf, l, layer, out);
+    const double all =
+        out +
+        (whole->detached ? 0 : own_bytes(tf, layer) + dl_transformer_lora_bytes(tf, l, layer));
     return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out, result) : all;
 }

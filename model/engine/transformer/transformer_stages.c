@@ -24,6 +24,23 @@ double dl_transformer_weights_s(const struct dl_transformer_stage *stage) {
     return sum_s;
 }
 
+bool dl_transformer_sums_each(const struct dl_transformer *tf,
+                              const struct dl_transformer_mapping *mapping,
+                              const struct dl_transformer_choice *choice) {
+    const bool rounds = mapping->shard == 2 && tf->framework->transformer.sums_each_round &&
+                        mapping->split.pp > 1 &&
+                        dl_schedule_parts(choice->schedule, (double)choice->virtual_stages) > 1;
+    return mapping->shard >= 2 && !rounds;
+}
+
+double dl_transformer_sums(const struct dl_transformer *tf,
+                           const struct dl_transformer_mapping *mapping,
+                           const struct dl_transformer_choice *choice) {
+    if (mapping->shard < 2) return 1;
+    if (dl_transformer_sums_each(tf, mapping, choice)) return choice->micro_batches;
+    return ceil(choice->micro_batches / (double)mapping->split.pp);
+}
+
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
  * (F-HOST-BLOCKING), nor where stage 1 sums everything at once. */
 bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard) {

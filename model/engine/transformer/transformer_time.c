@@ -61,12 +61,13 @@ static struct sent sent_of(const struct dl_transformer_mapping *mapping) {
 
 /* Bytes and time of gradients, parameters and the tied embedding. */
 static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
-                     double micro_batches, struct dl_transformer_result *out) {
+                     const struct dl_transformer_choice *choice,
+                     struct dl_transformer_result *out) {
     const double expert_frac =
         mapping->gradient_bytes > 0 ? mapping->experts.gradient_bytes / mapping->gradient_bytes : 0;
     const struct sent parts = sent_of(mapping);
     const double sent = parts.of_states + expert_frac * (parts.of_experts - parts.of_states),
-                 each = mapping->shard >= 2 ? micro_batches : 1,
+                 each = dl_transformer_sums(tf, mapping, choice),
                  layers = out->part_count[DL_TRANSFORMER_BODY],
                  sums_s = mapping->reduce.time_s + layers * mapping->unit_reduce.time_s;
     out->data_s = mapping->tied.time_s;
@@ -147,11 +148,11 @@ static void add_end(const struct dl_transformer *tf, const struct dl_transformer
     add_exposed(&mapping->tied, mapping->tied.time_s, e);
     e->update_s = mapping->update_s;
     dl_resource_share(&update, mapping->update_s, DL_ON_MEMORY, &e->path);
-    e->host_s += host_s + mapping->host_update_s + mapping->host_copy_s;
-    e->host_bound_s += host_s + mapping->host_update_s;
+    e->host_s += host_s + mapping->host.update_s + mapping->host.copy_s;
+    e->host_bound_s += host_s + mapping->host.update_s;
     e->path.s[DL_ON_HOST] += host_s;
-    e->path.s[DL_ON_HOST_CORES] += mapping->host_update_s;
-    e->path.s[DL_ON_HOST_COPY] += mapping->host_copy_s;
+    e->path.s[DL_ON_HOST_CORES] += mapping->host.update_s;
+    e->path.s[DL_ON_HOST_COPY] += mapping->host.copy_s;
 }
 
 static void add_pipeline(const struct dl_transformer_mapping *mapping,
@@ -197,7 +198,7 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
                 out);
     if (pp > 1) add_pipeline(mapping, micro_batch, boundary, choice, &pace, out);
     add_end(tf, mapping, dl_transformer_pass_s(&pace.stage, DL_BACKWARDS), out);
-    add_data(tf, mapping, m, out);
+    add_data(tf, mapping, choice, out);
     if (out->data_s - out->data_exposed_s < 1e-9 * out->data_s) /* nothing is hidden */
         out->data_exposed_s = out->data_s;
     e->straggler_frac = mapping->straggler_frac;

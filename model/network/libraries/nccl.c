@@ -305,6 +305,12 @@ static inline bool hopeless(const struct best *best, double latency_us) {
     return !best->attained && latency_us * 1e-6 >= best->seen_s;
 }
 
+/* Between more than two nodes an adapter takes the sums of two others and then the result. */
+static double nvls_tree_rate(const struct dl_nccl_graph *graph) {
+    const double rate = graph->tree_channels * graph->tree_bytes_per_s / 1e9;
+    return graph->nodes > 2.0 ? rate / 2.0 : rate;
+}
+
 /* In-network reduction (NVLS, CollNet): all-reduce, Simple. Latencies of 2.19 to 2.27 (key
  * "nccl-tuning"). False: this graph or version has none. */
 static bool offload_cost(int version, const struct dl_nccl_graph *graph,
@@ -322,7 +328,7 @@ static bool offload_cost(int version, const struct dl_nccl_graph *graph,
         if (!graph->nvls || version < 1800 || graph->nodes <= 1.0 || per_node < 2.0) return false;
         *latency_us = nvls_us + 2.0 * dl_floor_log2(graph->nodes) *
                                     ((version >= 2800 ? 20.9 : 14.0) + extra_us);
-        *bus = graph->tree_channels * graph->tree_bytes_per_s / 1e9 * efficiency * 5.0 / 6.0;
+        *bus = nvls_tree_rate(graph) * efficiency * 5.0 / 6.0;
         return true;
     case DL_NCCL_COLLNET_CHAIN:
         if (!graph->collnet || graph->nodes <= 1.0) return false;

@@ -264,11 +264,14 @@ const struct dl_layer_kind dl_layer_tokens = {
     .kernels = copy_kernels,
 };
 
-/* x + w with one learned value for each element of a sample. */
+/* x + w with one learned value for each element of a sample, or for those of `rows` tokens, which
+ * repeat (images of one sample). */
 static enum dl_code position_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                    struct dl_arena *arena, struct dl_err *err) {
+    const double all = dl_shape_elements(&inputs[0]);
     layer->out = inputs[0];
-    return dl_layer_parameter(layer, arena, "weight", dl_shape_elements(&inputs[0]), err);
+    return dl_layer_parameter(layer, arena, "weight",
+                              layer->rows > 0.0 ? layer->rows * inputs[0].channels : all, err);
 }
 
 static int position_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
@@ -284,6 +287,7 @@ const struct dl_layer_kind dl_layer_position = {
     .name = "position",
     .summary = "adds a learned value to each element (position embedding of a fixed length)",
     .source = "formulas",
+    .takes = DL_KEY_ROWS,
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = position_infer,
@@ -295,8 +299,8 @@ static enum dl_code prepend_infer(struct dl_layer *layer, const struct dl_shape 
     if (inputs[0].dims != 1) return dl_layer_fail(err, 0, "expected a sequence");
     layer->out = inputs[0];
     layer->out.size[DL_DIMS - 1] += layer->requested.tokens;
-    return dl_layer_parameter(layer, arena, "weight", layer->requested.tokens * inputs[0].channels,
-                              err);
+    const double rows = layer->rows > 0.0 ? layer->rows : layer->requested.tokens;
+    return dl_layer_parameter(layer, arena, "weight", rows * inputs[0].channels, err);
 }
 
 const struct dl_layer_kind dl_layer_prepend = {
@@ -304,6 +308,7 @@ const struct dl_layer_kind dl_layer_prepend = {
     .summary = "puts learned tokens before a sequence (class token)",
     .source = "formulas",
     .needs = DL_KEY_TOKENS,
+    .takes = DL_KEY_ROWS,
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = prepend_infer,

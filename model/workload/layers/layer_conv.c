@@ -65,7 +65,9 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
 static void emit_copies(struct dl_emit *emit, const struct dl_kernel *conv,
                         const struct dl_shape *from, const struct dl_shape *to, double batch) {
     const struct dl_kernel_facts *facts = emit->facts;
-    const double weights = facts->weight_copies ? emit->layer->parameter_elements : 0.0,
+    const double weights = facts->weight_copies
+                               ? emit->layer->parameter_elements + emit->layer->frozen_elements
+                               : 0.0,
                  all = batch * (dl_shape_elements(from) + dl_shape_elements(to)),
                  activations = !facts->activation_copies     ? 0.0
                                : facts->precision == DL_TF32 ? dl_conv_copied_elements(conv, 4.0)
