@@ -69,19 +69,35 @@ double dl_memory_layer_bytes(const struct dl_layer *layer, enum dl_precision pre
            (repeats ? 0 : layer->saved.bytes);
 }
 
+static bool same_block(const struct dl_layer *a, const struct dl_layer *b) {
+    return a->block_prefix == b->block_prefix && strncmp(a->name, b->name, a->block_prefix) == 0;
+}
+
 void dl_memory_recompute(const struct dl_workload *workload, enum dl_precision precision,
                          enum dl_attention_kernel attention, struct dl_recomputed *out) {
-    double inside = 0;
-    *out =
-        (struct dl_recomputed){.inputs_bytes = workload->transformer_layers * workload->hidden *
-                                               workload->sequence * dl_precision_bytes(precision)};
+    const double width = dl_precision_bytes(precision);
+    const struct dl_layer *last = NULL;
+    double inside = 0, block = 0;
+    *out = (struct dl_recomputed){0};
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
         const double bytes = dl_memory_layer_bytes(layer, precision, DL_RECOMPUTE_NONE, attention);
         const bool repeated = dl_memory_is_repeated(layer);
         *(repeated ? &inside : inside > 0 ? &out->after_bytes : &out->before_bytes) += bytes;
-        out->repeated += repeated;
+        if (!repeated) continue;
+        if (last == NULL || !same_block(last, layer)) {
+            out->inputs_bytes += width * dl_shape_elements(&layer->in);
+            block = 0;
+        }
+        last = layer;
+        block += bytes;
+        out->one_bytes = fmax(out->one_bytes, block);
+        out->repeated++;
     }
+    if (last == NULL) out->inputs_bytes = NAN;
+    if (!dl_known(workload->transformer_layers)) return;
+    out->inputs_bytes =
+        workload->transformer_layers * workload->hidden * workload->sequence * width;
     out->one_bytes = inside / workload->transformer_layers;
 }
 

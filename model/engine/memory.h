@@ -24,9 +24,9 @@ bool dl_memory_is_repeated(const struct dl_layer *layer);
 double dl_memory_layer_bytes(const struct dl_layer *layer, enum dl_precision precision,
                              enum dl_recompute recompute, enum dl_attention_kernel attention);
 
-/* Full recomputation of one sample: the input of each block is kept (hidden x tokens elements),
- * and what lies before and after the blocks; one block at a time is repeated. NAN where the network
- * is no transformer. */
+/* Full recomputation of one sample: the input of each block is kept (of a transformer hidden x
+ * tokens elements), and what lies before and after the blocks; one block at a time is repeated, the
+ * largest counts. NAN where the network has no blocks. */
 struct dl_recomputed {
     double before_bytes, inputs_bytes, one_bytes, after_bytes;
     int repeated; /* layers of all blocks */

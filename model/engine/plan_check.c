@@ -393,6 +393,12 @@ enum dl_code dl_plan_check_settings(const struct dl_workload *workload,
     return DL_OK;
 }
 
+static bool has_blocks(const struct dl_workload *workload) {
+    for (int i = 0; i < workload->layer_count; i++)
+        if (dl_memory_is_repeated(&workload->layers[i])) return true;
+    return false;
+}
+
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan,
                               struct dl_err *err) {
@@ -401,10 +407,11 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
         plan->recompute = (enum dl_recompute)framework->recompute;
     }
     plan->recompute_open = false;
-    if (plan->recompute == DL_RECOMPUTE_FULL && !dl_known(workload->transformer_layers)) {
+    if (plan->recompute == DL_RECOMPUTE_FULL && !has_blocks(workload)) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "--recompute full: only transformers say which activations are kept; use "
-                       "selective or none");
+                       "--recompute full: %s has no numbered blocks (layer1.0.conv1), whose inputs "
+                       "would be kept; use selective or none",
+                       workload->name);
     }
     dl_plan_complete_strategy(workload, framework, plan);
     if (plan->strategy->predict == NULL) {

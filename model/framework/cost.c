@@ -175,6 +175,7 @@ static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
 static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer *layer,
                               enum dl_recompute recompute) {
     if (recompute == DL_RECOMPUTE_NONE ||
+        (recompute == DL_RECOMPUTE_FULL && layer->block_prefix == 0) ||
         (recompute == DL_RECOMPUTE_SELECTIVE && !layer->recomputable))
         return;
     const struct dl_pass_cost *again = &cost->forward;

@@ -388,6 +388,9 @@ static const struct dl_field framework_fields[] = {
          "ZeRO stage 1 gathers into lists of tensors: one copy for each tensor and data rank"),
     FLAG(AT(transformer, whole_boundaries),
          "every tensor rank sends all that a stage hands on; absent: its share, gathered after"),
+    DEFAULT(
+        AT(transformer, host_update_bytes), 0, 1000, DL_UNIT_BYTE, 80,
+        "memory traffic of the host's cores for the update of a parameter (--offload optimizer)"),
     DEFAULT(AT(transformer, p2p_host_s), 0, 10, DL_UNIT_S, 0,
             "time that the hosts of two pipeline stages take for each message between them"),
     FLAG(NAMED("grouped_gemms", transformer, experts.grouped_gemms),

@@ -100,17 +100,18 @@ struct dl_transformer_policy {
     int tensor_overlap;    /* enum dl_tensor_overlap */
     int context_exchange;  /* enum dl_context_exchange */
     struct dl_expert_policy experts;
-    bool captures_layers;  /* each pass of a layer is one CUDA graph. F-CUDA-GRAPHS */
-    int selective;         /* enum dl_selective */
-    double selective_frac; /* share of the linear layers or blocks that is repeated */
-    int attention_library; /* enum dl_attention_library */
-    bool recomputes_cudnn; /* selective recomputation repeats attention where cuDNN runs it */
-    bool uneven_parts;     /* virtual stages of a device may differ by a layer */
-    bool stages_by_cost;   /* layers and head go to stages by their parameters */
-    bool zero1_all_reduce; /* stage 1 sums whole gradients, by one all-reduce after backward */
-    bool gathers_pieces;   /* stage 1 gathers into lists: a copy for each tensor and data rank */
-    bool whole_boundaries; /* every tensor rank sends the whole of what a stage hands on */
-    double p2p_host_s;     /* of the hosts of both stages, for each message between them */
+    bool captures_layers;     /* each pass of a layer is one CUDA graph. F-CUDA-GRAPHS */
+    int selective;            /* enum dl_selective */
+    double selective_frac;    /* share of the linear layers or blocks that is repeated */
+    int attention_library;    /* enum dl_attention_library */
+    bool recomputes_cudnn;    /* selective recomputation repeats attention where cuDNN runs it */
+    bool uneven_parts;        /* virtual stages of a device may differ by a layer */
+    bool stages_by_cost;      /* layers and head go to stages by their parameters */
+    bool zero1_all_reduce;    /* stage 1 sums whole gradients, by one all-reduce after backward */
+    bool gathers_pieces;      /* stage 1 gathers into lists: a copy for each tensor and data rank */
+    bool whole_boundaries;    /* every tensor rank sends the whole of what a stage hands on */
+    double host_update_bytes; /* F-OFFLOAD: that the host moves to update a parameter by Adam */
+    double p2p_host_s;        /* of the hosts of both stages, for each message between them */
     /* operations of the host without kernels of a layer: states of random numbers saved and
      * restored around a layer that is recomputed, around the dropout of attention; to add the
      * gradient of one parameter tensor. F-HOST-COUNT */

@@ -201,6 +201,22 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     column=$("$DLMODEL" compare "$SCRATCH/frozen.csv" --json 2> /dev/null | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | head -n 1)
     holds 'frozen_layers is a column' "\"$column\" == \"$backbone_s\""
 }
+# Blocks of networks that are no transformers (F-RECOMPUTE): ResNet-50's 16 blocks read 5,619,712 elements of an image; a repeated forward pass is a third of a step at most.
+# shellcheck disable=SC2086
+{
+    kept=$(field activations_bytes $resnet --recompute full) all_s=$(field iteration_s $resnet) full_s=$(field iteration_s $resnet --recompute full)
+    holds 'inputs of blocks are kept' "$kept > 64 * 4 * 5619712 && $kept < 0.55 * $(field activations_bytes $resnet)"
+    holds 'blocks run forward twice' "$full_s > 1.25 * $all_s && $full_s < 1.34 * $all_s"
+    run predict ${resnet%%--workload*} --workload alexnet --framework pytorch-ddp --nodes 1 --batch-per-device 64 --recompute full
+    check 'no blocks to recompute' 2 'alexnet has no numbered blocks'
+}
+# DeepSpeed's Adam moves 30 bytes a parameter on the host, PyTorch's 80: 50 x 8,030,261,248 bytes at 614.4 GB/s
+# shellcheck disable=SC2086
+{
+    ds="--system dgx-h100 --workload llama3_8b --framework deepspeed-zero2 --nodes 1 --micro-batch 1 --global-batch 8 --precision bf16 --recompute full --offload optimizer"
+    saved=$(awk "BEGIN { print $(field iteration_s $ds --set host_update_bytes=80) - $(field iteration_s $ds) }")
+    holds 'one pass over the states by hand' "$saved > 0.999 * 50 * 8030261248 / 614.4e9 && $saved < 1.001 * 50 * 8030261248 / 614.4e9"
+}
 # Optimizer states on the host (F-OFFLOAD): 30.5e9 parameters of Qwen3-30B-A3B on 16 ranks. Published: 3.8 GB less for each 25 %; of a step of 623 ms 0.56 s more at 25 %, 1.99 s at 100 %.
 # shellcheck disable=SC2086
 {

@@ -105,6 +105,10 @@ static void recomputation_frees_activations(void **state) {
         2 * 3 * 8 * 16 + 2 * 10 + (2 * 150 + 10) / 3.0, 1e-12);
     /* Selective recomputation runs the second layer's forward twice. */
     f.workload.transformer_layers = NAN;
+    /* Of another network: the 20 inputs of its one block, what lies before, all of the block. */
+    check_close(
+        dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_FULL, DL_ATTENTION_OPEN),
+        2 * 20 + 2 * 10 + (2 * 150 + 10), 1e-12);
     struct dl_prediction none, selective;
     assert_int_equal(fake_predict(&f, &none), DL_OK);
     f.plan.recompute = DL_RECOMPUTE_SELECTIVE;
@@ -116,6 +120,7 @@ static void recomputation_frees_activations(void **state) {
     assert_true(again > 0);
     check_close(selective.backward_s - none.backward_s, again, 1e-9);
     f.plan.recompute = DL_RECOMPUTE_FULL;
+    second->name = "dense"; /* no block */
     assert_int_equal(fake_predict(&f, &selective), DL_ERR_USAGE);
     dl_arena_free(&f.arena);
 }

@@ -1,23 +1,21 @@
 /* transformer_offload.c - states and activations in host memory.
  *
  * F-OFFLOAD: of a rank's parameters the share x keeps its optimizer states on the host. After
- * backward their gradients go there, the cores update them and the weights come back; neither hides
- * behind kernels. With ZeRO stage 3 `weights` has shards, gradients and states on the host: each
- * gather waits for the copy of its shard, each sum is copied out. Kept activations of a share x of
- * a stage's layers leave behind forward kernels and come back behind backward ones; what the copies
- * take longer shows. Two layers' activations stay as buffers. Ranks of a node share its memory's
- * rate; devices on one host link share that.
+ * backward their gradients go there, the cores update them and the weights come back; neither
+ * hides behind kernels. With ZeRO stage 3 `weights` has shards, gradients and states on the host:
+ * each gather waits for the copy of its shard, each sum is copied out. Kept activations of a share
+ * x of a stage's layers leave behind forward kernels and come back behind backward ones; what the
+ * copies take longer shows. Each operation of PyTorch's Adam passes over its tensors: 80 bytes a
+ * parameter (decay 8, first moment 12, second 20, root, bias and epsilon 24, step 16; counted in
+ * torch.optim, not fused). DeepSpeed's passes once: it reads weight, gradient and moments, writes
+ * weight and moments and a 16-bit copy, 30 bytes. Two layers' activations stay as buffers. Ranks
+ * of a node share its memory's rate; devices on one host link share that.
  */
 #include <math.h>
 
 #include "model/engine/transformer/transformer_internal.h"
 #include "model/engine/memory.h"
 #include "model/framework/gradient_width.h"
-
-/* Bytes that the host moves to update a parameter: each operation of PyTorch's Adam passes over
- * its tensors (decay 8, first moment 12, second 20, root, bias and epsilon 24, step 16; counted in
- * torch.optim, not fused). */
-static const double HOST_ADAM_BYTES = 80;
 
 static bool moves(const struct dl_transformer *tf, enum dl_offload what) {
     return (tf->input.offload.what >> what & 1) != 0;
@@ -62,8 +60,9 @@ void dl_transformer_offload_states(const struct dl_transformer *tf,
                  width = dl_framework_gradient_width(tf->framework, tf->precision).kept_bytes,
                  states = dl_memory_optimizer_bytes(tf->optimizer);
     if (!(frac > 0)) return;
-    out->host.update_s =
-        moved * (double)s->devices_per_node * HOST_ADAM_BYTES / host->memory_bandwidth_bytes_per_s;
+    out->host.update_s = moved * (double)s->devices_per_node *
+                         tf->framework->transformer.host_update_bytes /
+                         host->memory_bandwidth_bytes_per_s;
     if (!(weights > 0))
         out->host.copy_s = copy_s(tf, s, moved * (width + dl_precision_bytes(tf->precision)));
     else
