@@ -36,10 +36,8 @@ struct dl_pool {
     int epoll, generation;
     struct dl_worker_slot workers[MAX_WORKERS];
     int worker_count;
-    struct {
-        struct dl_job *first, *last;
-        int count;
-    } queues[CLASSES];
+    TAILQ_HEAD(, dl_job) queues[CLASSES];
+    int queued[CLASSES];
     struct dl_pool_counts counts;
 };
 
@@ -140,14 +138,16 @@ static struct dl_worker_slot *idle_of(struct dl_pool *pool, int class) {
     return NULL;
 }
 
+static void unqueue(struct dl_pool *pool, struct dl_job *job) {
+    TAILQ_REMOVE(&pool->queues[class_of(job)], job, queue);
+    pool->queued[class_of(job)]--;
+}
+
 static void feed(struct dl_pool *pool, int class, double now_s) {
-    while (pool->queues[class].first != NULL) {
-        struct dl_worker_slot *w = idle_of(pool, class);
-        if (w == NULL) return;
-        struct dl_job *job = pool->queues[class].first;
-        pool->queues[class].first = job->next;
-        if (job->next == NULL) pool->queues[class].last = NULL;
-        pool->queues[class].count--;
+    struct dl_worker_slot *w;
+    while (pool->queued[class] > 0 && (w = idle_of(pool, class)) != NULL) {
+        struct dl_job *job = TAILQ_FIRST(&pool->queues[class]);
+        unqueue(pool, job);
         start(w, job, now_s);
     }
 }
@@ -160,6 +160,7 @@ enum dl_code dl_pool_start(const struct dl_service *service, int epoll, struct d
     pool->epoll = epoll;
     const int64_t each[CLASSES] = {service->config->workers, service->config->searches};
     const enum dl_code code = dl_spawner_start(service, &pool->spawner, err);
+    for (int class = 0; class < CLASSES; class ++) TAILQ_INIT(&pool->queues[class]);
     for (int class = 0; class < CLASSES && code == DL_OK; class ++) {
         for (int64_t i = 0; i < each[class] && pool->worker_count < MAX_WORKERS; i++) {
             struct dl_worker_slot *w = &pool->workers[pool->worker_count++];
@@ -174,36 +175,16 @@ enum dl_code dl_pool_start(const struct dl_service *service, int epoll, struct d
 bool dl_pool_submit(struct dl_pool *pool, struct dl_job *job, double now_s) {
     const int class = class_of(job);
     job->since_s = now_s;
-    job->next = NULL;
-    struct dl_worker_slot *w = pool->queues[class].first == NULL ? idle_of(pool, class) : NULL;
+    struct dl_worker_slot *w = pool->queued[class] == 0 ? idle_of(pool, class) : NULL;
     if (w != NULL) {
         start(w, job, now_s);
         return true;
     }
-    if (pool->queues[class].count == MAX_QUEUED) return false;
+    if (pool->queued[class] == MAX_QUEUED) return false;
     job->state = DL_JOB_QUEUED;
-    if (pool->queues[class].last != NULL)
-        pool->queues[class].last->next = job;
-    else
-        pool->queues[class].first = job;
-    pool->queues[class].last = job;
-    pool->queues[class].count++;
+    TAILQ_INSERT_TAIL(&pool->queues[class], job, queue);
+    pool->queued[class]++;
     return true;
-}
-
-static void unqueue(struct dl_pool *pool, struct dl_job *job) {
-    const int class = class_of(job);
-    struct dl_job *before = NULL;
-    for (struct dl_job *j = pool->queues[class].first; j != NULL; before = j, j = j->next) {
-        if (j != job) continue;
-        if (before == NULL)
-            pool->queues[class].first = j->next;
-        else
-            before->next = j->next;
-        if (pool->queues[class].last == j) pool->queues[class].last = before;
-        pool->queues[class].count--;
-        return;
-    }
 }
 
 /* A short request ends sooner than a new worker reads its data: let it finish. */
@@ -333,7 +314,7 @@ struct dl_pool_counts dl_pool_counts(const struct dl_pool *pool) {
         else if (pool->workers[i].fd >= 0)
             counts.idle++;
     }
-    for (int class = 0; class < CLASSES; class ++) counts.queued += pool->queues[class].count;
+    for (int class = 0; class < CLASSES; class ++) counts.queued += pool->queued[class];
     return counts;
 }
 

@@ -4,6 +4,7 @@
 #define DL_SERVE_POOL_H
 
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "serve/serve.h"
 #include "serve/worker.h"
@@ -28,7 +29,7 @@ struct dl_job {
     /* called with each progress message of a streamed job, and with NULL at the end */
     void (*notify)(struct dl_job *job, const char *progress);
     void *owner;
-    struct dl_job *next;
+    TAILQ_ENTRY(dl_job) queue;
     struct dl_worker_slot *worker;
 };
 

@@ -1,8 +1,8 @@
 /* compose.h - one iteration from its parts, the same for every strategy: F-ITERATION,
  * F-STRAGGLER, F-BACKUP, exposed input, throughput, epoch and scaling efficiency.
  *
- * The files that simulate or sum a plan (replica.c, ../parallel/pipe.c,
- * ../parallel/transformer_time.c) fill a struct dl_evidence and compose nothing themselves. */
+ * The files that simulate or sum a plan (replica.c, pipe.c,
+ * transformer/transformer_time.c) fill a struct dl_evidence and compose nothing themselves. */
 #ifndef DL_MODEL_ENGINE_COMPOSE_H
 #define DL_MODEL_ENGINE_COMPOSE_H
 

@@ -1,5 +1,5 @@
-/* strategy.h - how the work is split over devices. One strategy is one file (model/st_*.c) and one
- * row of dl_strategies.
+/* strategy.h - how the work is split over devices. One strategy is one file (st_*.c) and one row
+ * of dl_strategies.
  *
  * A strategy says over which axes it splits (a plan's dp, tp, pp, sp, ep; every other axis must be
  * 1), fills the axes that a plan leaves open, refuses what cannot be (more parts than there are
