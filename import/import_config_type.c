@@ -41,6 +41,7 @@ static const struct foreign {
     {"num_decoder_layers", "an encoder and a decoder"},
     {"decoder_layers", "an encoder and a decoder"},
     {"num_key_value_memory_heads", "memory layers"},
+    {"cross_attention_layers", "layers with cross-attention to images"},
 };
 
 static bool is_nothing(const struct dl_json_node *n) {

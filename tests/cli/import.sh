@@ -47,6 +47,9 @@ counted llama4_nested 107769861120 'left out: the vision tower .vision_config., 
 # LLaVA 1.5 and Qwen2-VL of transformers, towers included
 counted llava 7063427072
 counted qwen2_vl 8291375616
+sed 's/{/{"cross_attention_layers": [3, 8], /' "$config/llama.json" > "$work/crossing.json"
+run import config "$work/crossing.json" --skip-unknown
+check 'import config: layers with cross-attention are named, not skipped' 3 'cross_attention_layers: the model has layers with cross-attention to images'
 counted gpt2_extra 81912576
 counted gemma2_extra 9241705984
 counted phi4_mini_extra 3836021760

@@ -10,7 +10,6 @@
 #include "model/engine/pipeline_course.h"
 #include "model/engine/transformer/transformer_internal.h"
 
-static const char *const part_names[] = {"embedding", "layer", "head"};
 static const char *const way_names[] = {"forward", "backward"};
 
 static struct dl_term task_of(const struct dl_transformer_parts *t,
@@ -42,11 +41,11 @@ static struct dl_term task_of(const struct dl_transformer_parts *t,
                                  : &t->micro_batch.backward[span->part][t->choice.recompute];
     const double each_s = stage->seconds[span->part][span->way],
                  times = each_s > 0 ? out.value / each_s : 0;
-    out.name =
-        dl_arena_printf(t->arena, "%s %s%s", part_names[span->part], way_names[span->way],
-                        fabs(times - 1) < 1e-9 ? "" : dl_arena_printf(t->arena, " x %.3g", times));
+    out.name = dl_arena_printf(
+        t->arena, "%s %s%s", dl_transformer_part_name(t->tf, span->part), way_names[span->way],
+        fabs(times - 1) < 1e-9 ? "" : dl_arena_printf(t->arena, " x %.3g", times));
     out.group = way_names[span->way];
-    out.formula = "F-TRANSFORMER-LAYER";
+    out.formula = dl_transformer_part_formula(t->tf, span->part);
     out.inputs = dl_arena_printf(t->arena, "%g samples", t->micro_samples);
     out.flop = times * pass->flop;
     out.bytes = times * pass->moved_bytes;

@@ -30,7 +30,18 @@ static void put(struct sink *s, const char *name, const char *group, const char 
                                             .lane = lane};
 }
 
-static const char *const part_names[] = {"embedding", "layer", "head"};
+static bool has_tower(const struct dl_transformer *tf) {
+    return tf->workload->stack.lead < tf->workload->stack.own;
+}
+
+const char *dl_transformer_part_name(const struct dl_transformer *tf, int part) {
+    static const char *const names[] = {"embedding", "layer", "head"};
+    return part == DL_TRANSFORMER_BEFORE && has_tower(tf) ? "tower" : names[part];
+}
+
+const char *dl_transformer_part_formula(const struct dl_transformer *tf, int part) {
+    return part == DL_TRANSFORMER_BEFORE && has_tower(tf) ? "F-TOWER" : "F-TRANSFORMER-LAYER";
+}
 
 /* How often the stage runs the part; stages that are cut evenly have a share of all. */
 static double times_of(const struct dl_transformer_parts *t, int part) {
@@ -53,8 +64,9 @@ static void put_pass(struct sink *s, int part, bool forward) {
     const double less_s = part == DL_TRANSFORMER_BODY ? fmin(0, after->device_s) : 0,
                  value_s = times * pass->device_s + times_of(t, DL_TRANSFORMER_AFTER) * less_s;
     const char *group = forward ? "forward" : "backward";
-    put(s, dl_arena_printf(arena, "%s %s x %g", part_names[part], group, times), group,
-        "F-TRANSFORMER-LAYER",
+    put(s,
+        dl_arena_printf(arena, "%s %s x %g", dl_transformer_part_name(t->tf, part), group, times),
+        group, dl_transformer_part_formula(t->tf, part),
         dl_arena_printf(
             arena, "%g samples, tp=%lld cp=%lld: %.3g GFLOP, %.3g MB, %.0f kernels, %.4g ms each%s",
             t->micro_samples, (long long)t->mapping.split.tp, (long long)t->mapping.split.sp,

@@ -89,4 +89,9 @@ enum dl_code dl_transformer_check_host(const struct dl_transformer_parts *parts,
 void dl_transformer_explain(const struct dl_transformer_parts *parts,
                             struct dl_prediction *prediction);
 
+/* What explain and course call a part, and its formula: a vision tower names all that comes before
+ * the layers (F-TOWER). */
+const char *dl_transformer_part_name(const struct dl_transformer *tf, int part);
+const char *dl_transformer_part_formula(const struct dl_transformer *tf, int part);
+
 #endif
