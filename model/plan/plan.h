@@ -84,12 +84,6 @@ struct dl_plan_recomputed {
     unsigned modules; /* bits of enum dl_module; 0: as the framework's release has it */
 };
 
-/* What a sequence holds, and what is learned of it. */
-struct dl_plan_tokens {
-    int64_t mtp_layers; /* F-MTP: layers that predict further tokens; 0: those of the workload */
-    double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
-};
-
 /* Low-rank adapters of frozen linear layers. F-LORA */
 enum dl_lora_target { DL_LORA_QKV, DL_LORA_PROJ, DL_LORA_FC1, DL_LORA_FC2 };
 extern const char *const dl_lora_target_names[]; /* "qkv","proj","fc1","fc2", NULL */
@@ -140,8 +134,9 @@ struct dl_plan {
     struct dl_plan_recomputed recomputed;
     struct dl_plan_lora lora;
     struct dl_plan_offload offload;
-    struct dl_plan_tokens tokens;
-    bool blocking_launches; /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
+    int64_t mtp_layers; /* F-MTP: layers that predict further tokens; 0: those of the workload */
+    double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
+    bool blocking_launches;      /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
                                sequence */
     enum dl_schedule schedule; /* of a pipeline's micro-batches */

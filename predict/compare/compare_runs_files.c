@@ -184,9 +184,9 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     run->release = run->framework;
     if (run->release_remark != NULL) assume_release(r, run);
     DL_TRY(dl_settings_apply(&run->plan, r->arena, &run->system, &run->framework, err));
-    DL_TRY(load_workload(r, workload, names_data(input) ? "" : input, run->plan.tokens.mtp_layers,
+    DL_TRY(load_workload(r, workload, names_data(input) ? "" : input, run->plan.mtp_layers,
                          &run->workload, err));
-    if (!(run->plan.tokens.packed_length_tokens > 0)) return DL_OK;
-    return dl_workload_packed(run->workload, run->plan.tokens.packed_length_tokens, r->arena,
+    if (!(run->plan.packed_length_tokens > 0)) return DL_OK;
+    return dl_workload_packed(run->workload, run->plan.packed_length_tokens, r->arena,
                               &run->workload, err);
 }
