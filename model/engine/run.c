@@ -154,8 +154,8 @@ struct walk {
 
 static void add_moved(struct walk *w, const struct dl_task *t, double seconds, double by) {
     struct dl_resource_use use = {{0}};
-    add_task(w->run, t, seconds, w->servers, &use);
-    dl_resource_add(&w->use, &use, by);
+    add_task(w->run, t, seconds, w->servers, by == 1 ? &w->use : &use);
+    if (by != 1) dl_resource_add(&w->use, &use, by);
 }
 
 /* The start of a task moves the last end. */
