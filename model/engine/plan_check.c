@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "model/engine/canonical.h"
-#include "model/framework/gradient_sync.h"
+#include "model/engine/memory.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/transformer.h"
+#include "model/framework/gradient_sync.h"
 
 enum { MAX_DEVICES = 100000000 };
 
