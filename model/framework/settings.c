@@ -134,8 +134,8 @@ static bool recomputes_modules(const struct dl_plan *plan) {
 }
 static bool overlaps_experts(const struct dl_plan *plan) { return plan->settings.moe_overlap; }
 static bool lists_stages(const struct dl_plan *plan) { return plan->stage_layers != NULL; }
-static bool predicts_further(const struct dl_plan *plan) { return plan->mtp_layers > 0; }
-static bool packs(const struct dl_plan *plan) { return plan->packed_length_tokens > 0; }
+static bool predicts_further(const struct dl_plan *plan) { return plan->tokens.mtp_layers > 0; }
+static bool packs(const struct dl_plan *plan) { return plan->tokens.packed_length_tokens > 0; }
 static bool offloads(const struct dl_plan *plan) { return plan->offload.what != 0; }
 static bool stores_8_bits(const struct dl_plan *plan) { return plan->settings.fp8_store != 0; }
 static bool adapts(const struct dl_plan *plan) { return plan->lora.rank > 0; }

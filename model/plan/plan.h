@@ -84,6 +84,12 @@ struct dl_plan_recomputed {
     unsigned modules; /* bits of enum dl_module; 0: as the framework's release has it */
 };
 
+/* What a sequence holds, and what is learned of it. */
+struct dl_plan_tokens {
+    int64_t mtp_layers; /* F-MTP: layers that predict further tokens; 0: those of the workload */
+    double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
+};
+
 /* Low-rank adapters of frozen linear layers. F-LORA */
 struct dl_plan_lora {
     int64_t rank;     /* 0: all weights are trained */
@@ -133,9 +139,8 @@ struct dl_plan {
     struct dl_plan_lora lora;
     const char *frozen_layers; /* F-FROZEN: as dl_workload_frozen() reads it; NULL: none */
     struct dl_plan_offload offload;
-    int64_t mtp_layers; /* F-MTP: layers that predict further tokens; 0: those of the workload */
-    double packed_length_tokens; /* F-PACKED: mean length of a document; 0: one fills a sequence */
-    bool blocking_launches;      /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
+    struct dl_plan_tokens tokens;
+    bool blocking_launches; /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
                                sequence */
     enum dl_schedule schedule; /* of a pipeline's micro-batches */

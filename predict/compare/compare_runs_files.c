@@ -184,7 +184,7 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     run->release = run->framework;
     if (run->release_remark != NULL) assume_release(r, run);
     DL_TRY(dl_settings_apply(&run->plan, r->arena, &run->system, &run->framework, err));
-    DL_TRY(load_workload(r, workload, names_data(input) ? "" : input, run->plan.mtp_layers,
+    DL_TRY(load_workload(r, workload, names_data(input) ? "" : input, run->plan.tokens.mtp_layers,
                          &run->workload, err));
     return dl_plan_network(&run->plan, r->arena, &run->workload, err);
 }

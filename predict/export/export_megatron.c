@@ -279,7 +279,7 @@ static enum dl_code add_settings(const struct dl_workload *w, const struct dl_pl
         return dl_fail(err, DL_ERR_USAGE,
                        "--export megatron: pretrain_gpt.py has no option for --fp8-store; leave it "
                        "out");
-    if (plan->packed_length_tokens > 0)
+    if (plan->tokens.packed_length_tokens > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export megatron: pretrain_gpt.py packs no sequences: leave out "
                        "--packed-length");

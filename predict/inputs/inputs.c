@@ -143,7 +143,7 @@ static enum dl_code read_workload(struct dl_context *context, struct dl_data *da
 
 static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
                                   struct dl_inputs *out, struct dl_err *err) {
-    const int64_t further = out->plan.mtp_layers;
+    const int64_t further = out->plan.tokens.mtp_layers;
     if (further > 0)
         dl_data_override(data, DL_MTP_KEY,
                          dl_arena_printf(context->arena, "%lld", (long long)further),

@@ -219,11 +219,11 @@ const struct dl_option dl_input_options[] = {
     {"mtp-layers", 0, "N", "Plan: framework settings",
      "layers that predict further tokens (multi-token prediction), each with a loss, on the last "
      "pipeline stage; default: as the workload",
-     DL_INTEGER(PLAN(mtp_layers), .min = 1, .max = 16)},
+     DL_INTEGER(PLAN(tokens.mtp_layers), .min = 1, .max = 16)},
     {"packed-length", 0, "N", "Plan: framework settings",
      "mean length of a document [tokens] in packed sequences, whose attention stays inside "
      "documents; default: one document fills a sequence",
-     DL_NUMBER(PLAN(packed_length_tokens), .min = 1, .max = 1e9)},
+     DL_NUMBER(PLAN(tokens.packed_length_tokens), .min = 1, .max = 1e9)},
     {"lora-rank", 0, "N", "Plan: precision and optimizer",
      "fine-tuning: train an adapter of rank N for each linear layer, freeze all other weights",
      DL_INTEGER(PLAN(lora.rank), .min = 1, .max = 65536)},
