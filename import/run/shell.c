@@ -5,7 +5,7 @@
 
 #include "import/run/shell_internal.h"
 
-enum { MAX_DEPTH = 60 };
+enum { MAX_DEPTH = 60, MAX_STEPS = 50000 };
 
 bool dl_shell_is_live(const struct dl_shell_reader *r, bool live) { return live && !r->stopped; }
 
@@ -36,6 +36,8 @@ static enum dl_code run_arithmetic(struct dl_shell_reader *r, bool live) {
 static enum dl_code run_command(struct dl_shell_reader *r, bool live, const char *input) {
     const char *from = r->at;
     if (r->shell->depth > MAX_DEPTH) return dl_shell_fail(r, "commands too deep");
+    if (++r->shell->steps > MAX_STEPS)
+        return dl_shell_fail(r, "more commands than a script of arguments has");
     if (dl_shell_take(r, "if")) return dl_shell_run_if(r, live);
     if (dl_shell_take(r, "case")) return dl_shell_run_case(r, live);
     if (dl_shell_take(r, "for") || dl_shell_take(r, "select")) return dl_shell_run_for(r, live);
