@@ -54,7 +54,7 @@ struct dl_shell {
     struct dl_shell_list defaults; /* NAME=WORD that ${NAME:-WORD} took */
     struct dl_shell_list remarks;  /* conditions that were not decided */
     struct dl_shell_list missing;  /* files that it includes and that are not there */
-    int steps, depth; /* steps: commands run or passed over */
+    int steps, depth;              /* steps: commands run or passed over */
 };
 
 /* shell has its arena and what reads files; the rest grows. DL_ERR_INPUT at a place that no shell

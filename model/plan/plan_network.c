@@ -5,7 +5,8 @@
 enum dl_code dl_plan_network(const struct dl_plan *plan, struct dl_arena *arena,
                              const struct dl_workload **workload, struct dl_err *err) {
     if (plan->tokens.packed_length_tokens > 0)
-        DL_TRY(dl_workload_packed(*workload, plan->tokens.packed_length_tokens, arena, workload, err));
+        DL_TRY(
+            dl_workload_packed(*workload, plan->tokens.packed_length_tokens, arena, workload, err));
     if (plan->frozen_layers != NULL && plan->lora.rank > 0)
         return dl_fail(err, DL_ERR_USAGE, "--frozen-layers: --lora-rank freezes all layers");
     if (plan->frozen_layers != NULL)
