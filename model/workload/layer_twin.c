@@ -19,6 +19,7 @@ static bool same_recorded(const struct dl_recorded_work *a, const struct dl_reco
            memcmp(a->kernels, b->kernels, (size_t)a->kernel_count * sizeof *a->kernels) == 0;
 }
 
+/* Full recomputation repeats layers of numbered blocks alone. */
 static bool same_work(const struct dl_layer *a, const struct dl_layer *b) {
     return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
            a->input_count == b->input_count && a->parameter_count == b->parameter_count &&
@@ -27,7 +28,8 @@ static bool same_work(const struct dl_layer *a, const struct dl_layer *b) {
            a->saved.own_elements == b->saved.own_elements && a->saved.keeps == b->saved.keeps &&
            a->consumers == b->consumers && a->tied_to == b->tied_to && a->detached == b->detached &&
            a->first == b->first && a->frozen == b->frozen && a->adapter_rank == b->adapter_rank &&
-           a->frozen_elements == b->frozen_elements && same_shapes(a, b) &&
+           a->frozen_elements == b->frozen_elements &&
+           (a->block_prefix == 0) == (b->block_prefix == 0) && same_shapes(a, b) &&
            same_recorded(a->work, b->work);
 }
 

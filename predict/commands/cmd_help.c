@@ -88,11 +88,26 @@ static const char models_text[] =
     "that of values\n"
     "  mtp_layers (0)            layers that predict further tokens, each with a loss "
     "(--mtp-layers)\n"
+    "  pattern (0)               kinds of layers in order, over and again: M Mamba-2, * attention, "
+    "- MLP, E experts,\n"
+    "                            G gated delta rule, L Lightning attention, P attention and "
+    "Mamba-2 side by side;\n"
+    "                            pattern_mlp=1: each has an MLP or experts, too; attn_gate (0)\n"
+    "  ssm_heads (2*hidden/ssm_head_dim)  of Mamba-2: ssm_head_dim (64), ssm_groups (8), ssm_state "
+    "(128), ssm_kernel (4),\n"
+    "                            ssm_chunk (256), ssm_norm (1), ssm_bias (0), ssm_conv_bias (1)\n"
+    "  linear_heads (32)         of linear attention: linear_key_heads (16), linear_key_dim (128), "
+    "linear_value_dim (128),\n"
+    "                            linear_kernel (4), linear_chunk (64)\n"
     "  vision_layers (0)         layers of a vision tower before the stack; vision_hidden (1024), "
     "vision_heads,\n"
-    "                            vision_ffn, vision_pixels (336), vision_patch (14), images (1) in "
-    "a sample,\n"
-    "                            vision_merge (1): patches of a token\n";
+    "                            vision_ffn, vision_pixels (336), vision_patch (14), "
+    "vision_channels (3), images (1) in\n"
+    "                            a sample; vision_class (1): a token of its class; "
+    "vision_positions (1): learned;\n"
+    "                            vision_ln_pre (1), vision_bias (0), projector_hidden (hidden), "
+    "vision_merge (1): patches\n"
+    "                            of a token; patches and vision_seq follow\n";
 
 static const struct topic {
     const char *name, *summary, *text;

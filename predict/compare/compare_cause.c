@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "model/core/figure.h"
 #include "model/engine/correct.h"
 
 /* Chosen: standard deviation of a run about a hypothesis, and share and width of the tail of runs
@@ -213,32 +214,35 @@ static const char *evidence(const struct dl_shortfall *r, enum part h, double f,
     case HOST:
         if (r->host_remark != NULL) return r->host_remark;
         return dl_arena_printf(arena,
-                               "host slower than modelled: %.3g ms more of each iteration in which "
+                               "host slower than modelled: %s more of each iteration in which "
                                "the device waits for it would explain it",
-                               1e3 * (f - 1) * host_s(p));
+                               dl_duration_text(arena, (f - 1) * host_s(p)));
     case OVERLAP:
         return dl_arena_printf(arena,
-                               "communication not overlapped: compute plus all %.3g ms of "
-                               "communication is %.3g ms; %.3g ms was measured",
-                               1e3 * p->comm_s, 1e3 * (p->iteration_s + hidden_s(p)),
-                               1e3 * r->measured_s);
+                               "communication not overlapped: compute plus all %s of "
+                               "communication is %s; %s was measured",
+                               dl_duration_text(arena, p->comm_s),
+                               dl_duration_text(arena, p->iteration_s + hidden_s(p)),
+                               dl_duration_text(arena, r->measured_s));
     case LINKS:
     case NETWORK:
         return dl_arena_printf(arena,
                                "%s slower than in the system's file: communication %.1f times as "
-                               "long (%.3g instead of %.3g ms) would explain it",
+                               "long (%s instead of %s) would explain it",
                                h == LINKS ? "links inside the node" : "network between nodes", f,
-                               1e3 * f * p->comm_s, 1e3 * p->comm_s);
+                               dl_duration_text(arena, f * p->comm_s),
+                               dl_duration_text(arena, p->comm_s));
     case NODE:
         return dl_arena_printf(arena,
                                "a resource that the devices of a node share (input, host, links): "
-                               "%.3g ms more of each iteration would explain it",
-                               1e3 * (f - 1) * p->iteration_s);
+                               "%s more of each iteration would explain it",
+                               dl_duration_text(arena, (f - 1) * p->iteration_s));
     case INPUT:
         return dl_arena_printf(arena,
-                               "input slower than modelled: %.1f times as long (%.3g instead of "
-                               "%.3g ms) would explain it",
-                               f, 1e3 * f * p->input_s, 1e3 * p->input_s);
+                               "input slower than modelled: %.1f times as long (%s instead of "
+                               "%s) would explain it",
+                               f, dl_duration_text(arena, f * p->input_s),
+                               dl_duration_text(arena, p->input_s));
     case STRAGGLERS:
         return dl_arena_printf(arena,
                                "stragglers: a loss of %.1f %% for each doubling of devices would "

@@ -11,6 +11,7 @@
 struct facts {
     const char *advice, *change, *effect, *mathematics, *setting, *source, *unmeasured, *why,
         *command;
+    const char *gain_text; /* in text alone */
     double gain, low, high, iteration_s, samples_per_s;
     bool possible, fits;
 };
@@ -26,17 +27,26 @@ static const struct dl_list_column columns[] = {
     HIDDEN(source, "source"),
     HIDDEN(unmeasured, "unmeasured"),
     HIDDEN(possible, "possible"),
-    SHOWN(gain, "gain_frac", "gain", "%", 0.01, 3),
-    SHOWN(low, "gain_low_frac", "low", "%", 0.01, 3),
-    SHOWN(high, "gain_high_frac", "high", "%", 0.01, 3),
-    SHOWN(iteration_s, "iteration_s", "iter", "ms", 1e-3, 3),
-    SHOWN(samples_per_s, "throughput_samples_per_s", "samples", "1/s", 1, 0),
+    SHOWN(gain_text, NULL, "gain", "% (80 %)", 0, 0),
+    HIDDEN(gain, "gain_frac"),
+    HIDDEN(low, "gain_low_frac"),
+    HIDDEN(high, "gain_high_frac"),
+    HIDDEN(iteration_s, "iteration_s"),
+    HIDDEN(samples_per_s, "throughput_samples_per_s"),
     SHOWN(fits, "fits", "fits", "", 0, 0),
     HIDDEN(why, "why"),
     HIDDEN(command, "command"),
 };
 
-static struct facts facts_of(const struct dl_advised *a) {
+/* "17.3 (12.3 to 22.5)" */
+static const char *gain_text(const struct dl_advised *a, struct dl_arena *arena) {
+    return dl_arena_printf(arena, "%s (%s to %s)",
+                           dl_figure_text(arena, 100 * (a->gain.ratio - 1), 3),
+                           dl_figure_text(arena, 100 * (a->gain.low - 1), 3),
+                           dl_figure_text(arena, 100 * (a->gain.high - 1), 3));
+}
+
+static struct facts facts_of(const struct dl_advised *a, struct dl_arena *arena) {
     const struct dl_advise_item *item = a->change.item;
     const bool possible = a->verdict.possible;
     const struct dl_prediction *p = &a->verdict.prediction;
@@ -49,6 +59,7 @@ static struct facts facts_of(const struct dl_advised *a) {
                           .unmeasured = a->change.unmeasured,
                           .why = possible ? NULL : a->verdict.why,
                           .command = a->command,
+                          .gain_text = possible ? gain_text(a, arena) : NULL,
                           .gain = possible ? a->gain.ratio - 1 : NAN,
                           .low = possible ? a->gain.low - 1 : NAN,
                           .high = possible ? a->gain.high - 1 : NAN,
@@ -59,7 +70,7 @@ static struct facts facts_of(const struct dl_advised *a) {
 }
 
 static void add_row(struct dl_table *table, const struct dl_advised *a) {
-    const struct facts facts = facts_of(a);
+    const struct facts facts = facts_of(a, table->arena);
     dl_list_add(table, columns, &facts);
 }
 
@@ -80,7 +91,7 @@ static void write_list(struct dl_json_writer *w, const char *key, const struct d
                        int count) {
     dl_jw_array(w, key);
     for (int i = 0; i < count; i++) {
-        const struct facts facts = facts_of(&list[i]);
+        const struct facts facts = facts_of(&list[i], w->arena);
         dl_jw_object(w, NULL);
         dl_list_json(w, DL_LIST(columns), &facts);
         dl_jw_end(w);

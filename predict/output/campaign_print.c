@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/core/columns.h"
+#include "model/core/figure.h"
 #include "model/core/text.h"
 
 const char *const dl_campaign_search_names[] = {
@@ -16,22 +17,24 @@ struct facts {
     int64_t slots, tasks, failures, full;
     double node_hours, device_hours;
     const char *choice;
+    const char *makespan_text; /* in text alone */
 };
 #define SHOWN(member, key, heading, unit, scale, digits)                                           \
     DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, 0, NULL)
 #define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
 static const struct dl_list_column width_columns[] = {
     SHOWN(w.devices, "devices_per_trial", "devices", NULL, 0, 0),
-    SHOWN(slots, "slots", "slots", NULL, 0, 0),
+    HIDDEN(slots, "slots"),
     SHOWN(w.trial_s, "trial_s", "trial", "h", 3600, 3),
-    SHOWN(w.result.makespan_s, "makespan_s", "makespan", "h", 3600, 3),
-    SHOWN(w.low.makespan_s, "makespan_low_s", "low", "h", 3600, 3),
-    SHOWN(w.high.makespan_s, "makespan_high_s", "high", "h", 3600, 3),
+    SHOWN(makespan_text, NULL, "makespan", "h (80 %)", 0, 0),
+    HIDDEN(w.result.makespan_s, "makespan_s"),
+    HIDDEN(w.low.makespan_s, "makespan_low_s"),
+    HIDDEN(w.high.makespan_s, "makespan_high_s"),
     SHOWN(w.result.lower_bound_s, "lower_bound_s", "at least", "h", 3600, 3),
-    SHOWN(w.result.list_bound_s, "list_bound_s", "at most", "h", 3600, 3),
+    HIDDEN(w.result.list_bound_s, "list_bound_s"),
     HIDDEN(w.result.longest_first_bound_s, "longest_first_bound_s"),
     SHOWN(w.result.utilization_frac, "utilization_frac", "used", "%", 0.01, 3),
-    SHOWN(node_hours, "node_hours", "node", "h", 0, 4),
+    HIDDEN(node_hours, "node_hours"),
     SHOWN(device_hours, "device_hours", "device", "h", 0, 4),
     SHOWN(w.cost, "cost", "cost", "", 0, 4),
     SHOWN(w.energy_j, "energy_j", "energy", "kWh", 3.6e6, 4),
@@ -56,6 +59,11 @@ static void add_width(const struct dl_campaign_job *job, const struct dl_campaig
                       .choice = w->best  ? "best"
                                 : w->tie ? "tie"
                                          : ""};
+    if (w->why == NULL)
+        f.makespan_text = dl_arena_printf(
+            table->arena, "%s (%s to %s)", dl_figure_text(table->arena, r->makespan_s / 3600, 3),
+            dl_figure_text(table->arena, w->low.makespan_s / 3600, 3),
+            dl_figure_text(table->arena, w->high.makespan_s / 3600, 3));
     if (w->why != NULL) {
         f.choice = "not possible";
         f.slots = f.tasks = f.failures = f.full = DL_ABSENT;

@@ -110,7 +110,7 @@ void dl_advise_compiler(const struct dl_advise_state *s, struct dl_advise_list *
     /* data/runs has language models alone with inductor; tests/cli/advise.sh holds that */
     if (strcmp(name, "inductor") == 0 && !dl_known(s->workload->transformer_layers)) {
         c->unmeasured = "no measured run compiles a network that is not a transformer";
-        c->text = dl_arena_printf(s->arena, "%s (no such network measured)", c->text);
+        c->text = dl_arena_printf(s->arena, "%s (unmeasured)", c->text);
     }
 }
 
