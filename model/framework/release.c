@@ -61,14 +61,21 @@ static bool is_listed(const char *list, const char *value) {
     return false;
 }
 
-static bool applies(const struct dl_framework_release *release,
-                    const struct dl_release_facts *facts) {
+/* Whether the run is one of those that the release is for, whatever its version. */
+static bool is_for(const struct dl_framework_release *release,
+                   const struct dl_release_facts *facts) {
     for (int i = 0; i < release->where_count; i++) {
         const char *const *fact = fact_of(facts, release->where[i].key);
         if (fact == NULL || *fact == NULL || !is_listed(release->where[i].text, *fact))
             return false;
     }
-    return covers_one_of(release->versions, release->version_count, facts->version);
+    return true;
+}
+
+static bool applies(const struct dl_framework_release *release,
+                    const struct dl_release_facts *facts) {
+    return is_for(release, facts) &&
+           covers_one_of(release->versions, release->version_count, facts->version);
 }
 
 static bool names_version(const struct dl_framework_release *release, const char *version) {
@@ -176,7 +183,8 @@ static void take_nearer(struct near *best, const char *name, const char *version
     memcpy(best->number, number, sizeof number);
 }
 
-static const char *nearest_of(const struct dl_framework *framework, const char *version) {
+static const char *nearest_of(const struct dl_framework *framework,
+                              const struct dl_release_facts *facts, const char *version) {
     struct near best = {.name = NULL};
     if (!read_numbers(version + strcspn(version, DIGITS), 0, best.wanted)) return NULL;
     take_nearer(&best, framework->release, version);
@@ -184,15 +192,17 @@ static const char *nearest_of(const struct dl_framework *framework, const char *
         take_nearer(&best, framework->versions[i], version);
     for (int i = 0; i < framework->release_count; i++) {
         const struct dl_framework_release *release = &framework->releases[i];
-        for (int k = 0; k < release->version_count; k++)
+        for (int k = 0; k < release->version_count && is_for(release, facts); k++)
             take_nearer(&best, release->versions[k], version);
     }
     return best.name;
 }
 
-/* The nearest described version of the same product; NULL: none. A number alone ("1.14", "v2.6")
+/* The nearest described version of the same product for this run; NULL: none. A number alone ("1.14", "v2.6")
  * is the framework's, but a year and month is a container's. */
-static const char *nearest_version(const struct dl_framework *framework, const char *version) {
+static const char *nearest_version(const struct dl_framework *framework,
+                                   const struct dl_release_facts *facts) {
+    const char *version = facts->version;
     struct spellings spellings;
     spell(version, &spellings);
     const char *number = strpbrk(version, DIGITS);
@@ -201,7 +211,7 @@ static const char *nearest_version(const struct dl_framework *framework, const c
         const bool bare = text == number;
         if (bare && (is_month(number) || strspn(version, "vV") < (size_t)(number - version)))
             continue;
-        const char *found = nearest_of(framework, text);
+        const char *found = nearest_of(framework, facts, text);
         if (found != NULL) return found;
     }
     return NULL;
@@ -213,8 +223,7 @@ static bool choose_other(const struct dl_framework *framework, const struct dl_r
                          const char *architecture, bool near,
                          const struct dl_framework_release **out) {
     struct dl_release_facts of = *facts;
-    const char *nearest =
-        near && facts->version != NULL ? nearest_version(framework, facts->version) : NULL;
+    const char *nearest = near && facts->version != NULL ? nearest_version(framework, facts) : NULL;
     of.version = nearest != NULL ? nearest : dl_framework_usual_version(framework, architecture);
     is_described(framework, &of, out);
     return nearest != NULL;
