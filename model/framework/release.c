@@ -198,8 +198,8 @@ static const char *nearest_of(const struct dl_framework *framework,
     return best.name;
 }
 
-/* The nearest described version of the same product for this run; NULL: none. A number alone ("1.14", "v2.6")
- * is the framework's, but a year and month is a container's. */
+/* The nearest described version of the same product for this run; NULL: none. A number alone
+ * ("1.14", "v2.6") is the framework's, but a year and month is a container's. */
 static const char *nearest_version(const struct dl_framework *framework,
                                    const struct dl_release_facts *facts) {
     const char *version = facts->version;

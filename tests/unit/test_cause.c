@@ -75,7 +75,8 @@ static void the_factor_of_the_network(void **state) {
     /* 220 ms: 100 ms without communication, of which 50 ms hide: 170 ms are needed, 2.8 times 60 ms
      */
     const struct dl_causes *network = causes(&arena, 0.220, 1, 1);
-    check_contains(network->list[0].text, "communication 2.8 times as long (170 ms instead of 60.0 ms)");
+    check_contains(network->list[0].text,
+                   "communication 2.8 times as long (170 ms instead of 60.0 ms)");
     check_contains(network->list[0].test, "run nccl-tests on the same 4 nodes: 1/2.8 of the");
     assert_string_equal(network->list[0].bottleneck, "inter-link"); /* 120 of 220 ms */
     dl_arena_free(&arena);
