@@ -267,7 +267,6 @@ static enum dl_code take_flag(struct reader *r, const struct dl_config_key *key,
     }
 }
 
-/* Uses of a text, a list or a null. */
 static enum dl_code take_mixed(struct reader *r, const struct dl_config_key *key, const char *path,
                                const struct dl_json_node *n) {
     const char *fault = NULL, *pattern = dl_config_pattern(
@@ -276,6 +275,7 @@ static enum dl_code take_mixed(struct reader *r, const struct dl_config_key *key
     return set(r, path, "pattern", true, pattern);
 }
 
+/* Uses of a text, a list or a null. */
 static enum dl_code take_other(struct reader *r, const struct dl_config_key *key, const char *path,
                                const struct dl_json_node *n) {
     const char *text = n->kind == DL_JSON_STRING ? n->string : "";

@@ -62,7 +62,7 @@ static const struct dl_config_key llama_keys[] = {
             IGNORED)
 static const struct dl_config_key expert_keys[] = {EXPERTS, {0}};
 
-/* Mamba-2 beside those, as Bamba, Granite, Falcon-H1 and Nemotron-H name it. */
+/* Mixtures of experts and Mamba-2: the keys of Bamba, Granite, Falcon-H1 and Nemotron-H. */
 static const struct dl_config_key state_keys[] = {
     EXPERTS,
     NUMBER("mamba_n_heads mamba_num_heads", "ssm_heads"),

@@ -42,7 +42,7 @@ void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct 
                    int column_count);
 /* Appends a row of absent cells. */
 union dl_cell *dl_table_row(struct dl_table *table);
-/* Appends a row whose first cells are these, as far as it has columns:
+/* Appends a row that begins with these cells; cells beyond the last column are dropped:
  * dl_table_add(&table, {.string = id}, {.number = time_s}) */
 void dl_table_add_cells(struct dl_table *table, const union dl_cell *cells, size_t bytes);
 #define dl_table_add(table, ...)                                                                   \

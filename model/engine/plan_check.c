@@ -29,10 +29,6 @@ static enum dl_code check_devices(const struct dl_system *system, struct dl_plan
     return DL_OK;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    return b == 0 ? a : common_divisor(b, a % b);
-}
-
 static int64_t experts_of(const struct dl_workload *workload) {
     for (int i = 0; i < workload->layer_count; i++) {
         if (workload->layers[i].moe.experts > 0) return (int64_t)workload->layers[i].moe.experts;
@@ -49,7 +45,8 @@ static void take_experts_from_data(struct dl_plan *plan, int64_t devices) {
     if (plan->ep <= 1 || plan->experts.ep_within_tp_cp > 0 || plan->dp * tp * pp * cp != devices)
         return;
     if (plan->experts.tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->experts.tp = 1;
-    const int64_t folded = plan->experts.tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
+    const int64_t folded =
+                      plan->experts.tp == 1 && tp > 1 ? dl_common_divisor(plan->ep, tp * cp) : 1,
                   beside = plan->ep / folded;
     if (plan->dp % beside == 0) plan->dp /= beside;
 }
@@ -67,7 +64,7 @@ static enum dl_code fold_experts(struct dl_plan *plan, struct dl_err *err) {
     if (plan->mapping == DL_MAP_PIPELINE_INSIDE)
         return dl_fail(err, DL_ERR_USAGE, "--etp 1: goes with --mapping data-inside");
     if (plan->ep <= 0) plan->ep = 1;
-    plan->experts.ep_within_tp_cp = common_divisor(plan->ep, tp * sp);
+    plan->experts.ep_within_tp_cp = dl_common_divisor(plan->ep, tp * sp);
     plan->ep /= plan->experts.ep_within_tp_cp;
     return DL_OK;
 }
@@ -105,8 +102,8 @@ static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_
         if (axes[i].axis != strategy->inside || *axes[i].ranks > 0) continue;
         int64_t left = plan->devices_per_node / product;
         if (axes[i].axis == DL_AXIS_TP && dl_known(workload->heads))
-            left = common_divisor(left, (int64_t)workload->heads);
-        if (axes[i].axis == DL_AXIS_EP) left = common_divisor(left, experts_of(workload));
+            left = dl_common_divisor(left, (int64_t)workload->heads);
+        if (axes[i].axis == DL_AXIS_EP) left = dl_common_divisor(left, experts_of(workload));
         *axes[i].ranks = left > 1 && devices % (product * left) == 0 ? left : 1;
         product *= *axes[i].ranks;
     }

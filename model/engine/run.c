@@ -50,14 +50,16 @@ static void hold_share(struct dl_run *run, int index) {
     x->last = index;
 }
 
-/* When a task ends that goes on with what those beside it leave; their first into *beside. */
-static double end_beside(struct dl_run *run, double start_s, double duration_s, int *beside) {
+/* The end of a task that runs at the rate which concurrent holders leave. *first_holder: the first
+ * of them; DL_NONE. */
+static double shared_end_s(struct dl_run *run, double start_s, double duration_s,
+                           int *first_holder) {
     struct dl_sharing *x = &run->sharing;
     const double rate = 1 - x->frac;
     double at_s = start_s, left_s = duration_s;
     while (x->first != DL_NONE && run->tasks[x->first].held_until_s <= start_s)
         x->first = run->tasks[x->first].next;
-    *beside = x->first;
+    *first_holder = x->first;
     for (int i = x->first; i != DL_NONE && left_s > 0; i = run->tasks[i].next) {
         const struct dl_task *other = &run->tasks[i];
         const double alone_s = fmax(0, other->held_from_s - at_s);
@@ -80,14 +82,14 @@ struct dl_instant dl_run_add(struct dl_run *run, int lane, struct dl_instant rea
                                                        kind != DL_TASK_MESSAGE &&
                                                        kind != DL_TASK_MESSAGES;
     struct dl_instant end = {start.s + duration_s, run->count};
-    int beside = DL_NONE;
-    if (slows) end.s = end_beside(run, start.s, duration_s, &beside);
+    int first_holder = DL_NONE;
+    if (slows) end.s = shared_end_s(run, start.s, duration_s, &first_holder);
     run->tasks[run->count++] = (struct dl_task){.start_s = start.s,
                                                 .end_s = end.s,
                                                 .after = start.task,
                                                 .kind = kind,
                                                 .of = of,
-                                                .beside = beside,
+                                                .first_holder = first_holder,
                                                 .next = DL_NONE};
     if (shares && lane == run->sharing.by && duration_s > 0) hold_share(run, end.task);
     run->lanes[lane] = end;
@@ -135,11 +137,11 @@ static void add_gap(const struct dl_run *run, const struct dl_task *before,
         out->s[waits && servers ? DL_ON_SERVERS : DL_ON_HOST] += seconds;
 }
 
-static const double NEGLIGIBLE = 1e-9; /* part of what moves the last end */
+static const double NEGLIGIBLE = 1e-9; /* of a derivative */
 
-/* One iteration of the walk back: how much the last end moves with the end of each task, with its
- * start alone, and where it is waited for before its end, by how much before, times that. */
-struct moved {
+/* Derivatives of the last end, for each task: by its end; by its start while its end stays; and the
+ * first times the seconds by which a later task started before that end. */
+struct derivatives {
     double *end, *start, *early_s;
 };
 
@@ -148,21 +150,21 @@ struct walk {
     int end;
     double period_s;
     bool servers;
-    struct moved now, before; /* before: of the iteration before, as far as this one tells */
+    struct derivatives now, before; /* of this iteration; of the one before it, not complete yet */
     struct dl_resource_use use;
 };
 
-static void add_moved(struct walk *w, const struct dl_task *t, double seconds, double by) {
+static void add_work(struct walk *w, const struct dl_task *t, double seconds, double by) {
     struct dl_resource_use use = {{0}};
     add_task(w->run, t, seconds, w->servers, by == 1 ? &w->use : &use);
     if (by != 1) dl_resource_add(&w->use, &use, by);
 }
 
-/* The start of a task moves the last end. */
+/* Passes the derivative by the start of a task on to the task that it waited for. */
 static void add_cause(struct walk *w, const struct dl_task *t, double by) {
     const bool earlier = t->after < 0;
     const int after = t->after == DL_BEGIN ? w->end : earlier ? DL_PREVIOUS(t->after) : t->after;
-    const struct moved *of = earlier ? &w->before : &w->now;
+    const struct derivatives *of = earlier ? &w->before : &w->now;
     const struct dl_task *cause = &w->run->tasks[after];
     const double gap_s = t->start_s + (earlier ? w->period_s : 0) - cause->end_s;
     struct dl_resource_use use = {{0}};
@@ -173,12 +175,13 @@ static void add_cause(struct walk *w, const struct dl_task *t, double by) {
     dl_resource_add(&w->use, &use, by);
 }
 
-/* What a task's end moves with: its work, its start (returned), and when others hold a share. */
-static double add_beside(struct walk *w, const struct dl_task *t, double by) {
+/* Distributes the derivative by the end of a task that ran at a shared rate: to its work, to the
+ * starts and ends of the holders, and to its own start, which it returns. */
+static double add_shared(struct walk *w, const struct dl_task *t, double by) {
     const struct dl_sharing *x = &w->run->sharing;
     double start_by = by, lost_s = 0, work_by = by;
     const struct dl_task *last = NULL;
-    for (int i = t->beside; i != DL_NONE; i = w->run->tasks[i].next) {
+    for (int i = t->first_holder; i != DL_NONE; i = w->run->tasks[i].next) {
         const struct dl_task *other = &w->run->tasks[i];
         if (other->held_from_s >= t->end_s) break;
         lost_s += x->frac * fmax(0, fmin(t->end_s, other->held_until_s) -
@@ -186,7 +189,7 @@ static double add_beside(struct walk *w, const struct dl_task *t, double by) {
         if (other->held_until_s > t->end_s) last = other;
     }
     if (last != NULL && x->frac < 1) start_by = work_by = by / (1 - x->frac);
-    for (int i = t->beside; i != DL_NONE; i = w->run->tasks[i].next) {
+    for (int i = t->first_holder; i != DL_NONE; i = w->run->tasks[i].next) {
         const struct dl_task *other = &w->run->tasks[i];
         if (other->held_from_s >= t->end_s) break;
         const double until_by = other == last ? 0 : work_by * x->frac,
@@ -198,7 +201,7 @@ static double add_beside(struct walk *w, const struct dl_task *t, double by) {
         else
             start_by -= from_by;
     }
-    add_moved(w, t, t->end_s - t->start_s - lost_s, work_by);
+    add_work(w, t, t->end_s - t->start_s - lost_s, work_by);
     return start_by;
 }
 
@@ -209,10 +212,10 @@ static void walk_back(struct walk *w) {
         const double by = w->now.end[i];
         if (by == 0 && w->now.start[i] == 0) continue;
         double start_by = by;
-        if (t->beside != DL_NONE)
-            start_by = add_beside(w, t, by);
+        if (t->first_holder != DL_NONE)
+            start_by = add_shared(w, t, by);
         else if (by != 0)
-            add_moved(w, t, fmax(0, t->end_s - t->start_s - w->now.early_s[i] / by), by);
+            add_work(w, t, fmax(0, t->end_s - t->start_s - w->now.early_s[i] / by), by);
         t->critical = t->critical || by > NEGLIGIBLE;
         add_cause(w, t, start_by + w->now.start[i]);
     }
@@ -225,8 +228,8 @@ static int largest(const double *list, int count) {
     return at;
 }
 
-static struct moved moved_in(double *room, size_t count) {
-    return (struct moved){room, room + count, room + 2 * count};
+static struct derivatives derivatives_in(double *room, size_t count) {
+    return (struct derivatives){room, room + count, room + 2 * count};
 }
 
 void dl_run_path(struct dl_run *run, int end, double period_s, bool servers,
@@ -240,12 +243,12 @@ void dl_run_path(struct dl_run *run, int end, double period_s, bool servers,
                      .end = end,
                      .period_s = period_s,
                      .servers = servers,
-                     .now = moved_in(room, count),
-                     .before = moved_in(room + 3 * count, count)};
+                     .now = derivatives_in(room, count),
+                     .before = derivatives_in(room + 3 * count, count)};
     w.now.end[end] = 1;
     while (crossings < CROSSINGS) {
         walk_back(&w);
-        const struct moved done = w.now;
+        const struct derivatives done = w.now;
         w.now = w.before;
         w.before = done;
         memset(done.end, 0, 3 * count * sizeof *done.end);

@@ -6,15 +6,15 @@
  * adds tasks in the order in which they are issued and each is placed at once. Behaviours see when
  * gradients are ready and add tasks in turn.
  *
- * F-SLOWDOWN: while a task of one lane (collectives) runs, it holds a share of what the tasks of
- * another (computation) run on: multiprocessors, cores. The other one goes on with what is left.
- * For that, tasks are added in the order of their causes: what runs beside a task comes before it.
+ * F-SLOWDOWN: while a task of one lane (a collective) runs, it holds a share of the
+ * multiprocessors or cores that the tasks of another lane (computation) use. Those run at the rate
+ * that is left. A task must therefore be added after the holders that it overlaps.
  *
- * Every task remembers which end it waited for, in its iteration or in the one before. A walk along
- * these from the last end back carries how much the last end moves with each task's: the critical
- * path, with branches where one task holds a share of what another runs on. Where it is as it was
- * an iteration (or a few) later, it repeats: a steady state. So each second belongs to a task, and
- * to a resource: the derivative of the iteration by the logarithm of that resource.
+ * Every task remembers which end it waited for, in its iteration or in the one before. A walk back
+ * from the last end computes the derivative of that end by the end of each task: 1 along the
+ * critical path, which branches where tasks share a resource. Once the derivatives equal those of a
+ * later iteration, the state is steady and the walk stops. Each second of an iteration belongs to a
+ * task and so to a resource: the derivative of the iteration by the logarithm of that resource.
  * F-CRITICAL-PATH
  */
 #ifndef DL_MODEL_ENGINE_RUN_H
@@ -41,11 +41,11 @@ struct dl_task {
     double start_s, end_s;
     int after; /* the task whose end set the start; DL_BEGIN, DL_PREVIOUS() */
     enum dl_task_kind kind;
-    bool critical; /* on the path of dl_run_path */
-    int beside;    /* the first that holds a share while it runs; DL_NONE */
+    bool critical;    /* on the path of dl_run_path */
+    int first_holder; /* the first task that holds a share while this one runs; DL_NONE */
     const void *of;
-    double held_from_s, held_until_s; /* of a task on the lane that holds shares */
-    int next;                         /* on the lane that holds shares; DL_NONE */
+    double held_from_s, held_until_s; /* of a task of the lane that holds shares */
+    int next;                         /* the holder after this one; DL_NONE */
 };
 
 /* When something is there, and the task that makes it so. */
@@ -57,8 +57,8 @@ struct dl_instant {
 struct dl_sharing {
     int by, of;        /* lanes: tasks of `by` hold a share of what those of `of` run on */
     double frac;       /* 0: none */
-    double held_ratio; /* how long a share is held / how long the task takes */
-    int first, last;   /* tasks of `by` from the first one that still may hold */
+    double held_ratio; /* time for which a share is held / duration of the task */
+    int first, last;   /* tasks of `by`: the first that may still hold its share, the last */
 };
 
 struct dl_run {
@@ -77,12 +77,12 @@ void dl_run_begin_in(struct dl_run *run, struct dl_instant *lanes, int lane_coun
 /* Makes room for so many tasks at once. */
 void dl_run_reserve(struct dl_run *run, int task_count);
 
-/* From now on tasks of lane `by` hold held_frac (0..; above 1: all, for so much longer than they
- * take) of what those of lane `of` run on. earlier: a task that still does, held_until_s filled;
- * DL_NONE. */
+/* From now on each task of lane `by` holds the share held_frac of what tasks of lane `of` run on.
+ * At 1 they stop, above 1 they stop for held_frac times its duration. earlier: a task of `by` that
+ * still holds its share, with held_until_s; DL_NONE. */
 void dl_run_share(struct dl_run *run, int by, int of, double held_frac, int earlier);
 
-/* Adds a task to a lane and returns its end. duration_s: with nothing beside it. */
+/* Adds a task to a lane and returns its end. duration_s: without shared rates. */
 struct dl_instant dl_run_add(struct dl_run *run, int lane, struct dl_instant ready,
                              double duration_s, enum dl_task_kind kind, const void *of);
 

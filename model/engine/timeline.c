@@ -35,11 +35,12 @@ struct state {
     double stall_s;
     double lane_s;    /* sum of the messages of an iteration */
     double carried_s; /* lane time of the previous iteration that extends into this one */
-    /* The behaviour knows when gradients are ready with nothing beside the kernels: */
-    double *quiet_end_s; /* of backward, per layer */
-    double quiet_backward_end_s;
+    /* Without shared rates, as the behaviour sees it: ends of the backward pass of each layer, and
+     * of all. */
+    double *unshared_end_s;
+    double unshared_backward_end_s;
     int sent; /* messages on their lane */
-    /* What is computed with nothing beside it, and no wait for messages, is so in every phase. */
+    /* Computation that neither waits for messages nor shares with them: the same in every phase. */
     struct {
         bool known;
         double prologue_s, stall_s;
@@ -103,21 +104,21 @@ static void run_blocking(struct state *s, const double *seconds, int layer) {
  * DL_NONE: none. */
 static int awaited_layer(const struct state *s, const struct dl_message *m) {
     const struct dl_timeline_request *r = s->request;
-    if (m->ready_s >= s->quiet_backward_end_s) return 0;
+    if (m->ready_s >= s->unshared_backward_end_s) return 0;
     if (m->count <= 0 || m->first + m->count > r->sync.gradient_count) return DL_NONE;
     const int layer = r->gradients[m->first + m->count - 1].layer;
-    return r->sync.framework->sync.overlaps_backward && s->quiet_end_s[layer] <= m->ready_s
+    return r->sync.framework->sync.overlaps_backward && s->unshared_end_s[layer] <= m->ready_s
                ? layer
                : DL_NONE;
 }
 
-/* On the one network lane, as long after what it waits for as the behaviour had it. */
+/* Adds a message to the network lane, with the delay that the behaviour gave it after its cause. */
 static void send_message(struct state *s, struct dl_message *message, int awaited) {
     const struct dl_timeline_request *r = s->request;
     struct dl_instant ready = {message->ready_s, DL_BEGIN};
     if (awaited != DL_NONE) {
         ready.task = s->backward_task[awaited];
-        ready.s += s->run.tasks[ready.task].end_s - s->quiet_end_s[awaited];
+        ready.s += s->run.tasks[ready.task].end_s - s->unshared_end_s[awaited];
     }
     const struct dl_instant end =
         dl_run_add(&s->run, NETWORK, ready, message->duration_s, DL_TASK_MESSAGE, message);
@@ -165,7 +166,7 @@ static void run_forward(struct state *s) {
     s->request->sync.lead_s = fmax(0, free_of(s, DEVICE).s - first_s);
 }
 
-/* sends: with the messages that are known. */
+/* sends: add the known messages as well. */
 static void run_backward(struct state *s, bool sends) {
     const struct dl_timeline_request *r = s->request;
     int next = 0; /* gradients are in backward order */
@@ -183,7 +184,7 @@ static void run_backward(struct state *s, bool sends) {
         if (sends)
             send_messages(s, i);
         else
-            s->quiet_end_s[i] = end.s;
+            s->unshared_end_s[i] = end.s;
     }
     s->out->backward_end_s = free_of(s, DEVICE).s;
     if (!r->sync.framework->sync.overlaps_backward) {
@@ -201,7 +202,7 @@ static double busy_overlap_s(const struct dl_gradient_sync *x, double carried_s,
     return sum_s;
 }
 
-/* Forward and backward; beside messages, which hold held_frac, where they are known. */
+/* Forward and backward pass. held_frac above 0: with the known messages, which hold that share. */
 static void compute(struct state *s, double held_frac) {
     const bool sends = held_frac > 0;
     const bool again = s->computed.known && !s->out->sync.per_layer_wait &&
@@ -223,7 +224,7 @@ static void compute(struct state *s, double held_frac) {
     dl_run_add(&s->run, DEVICE, at_begin(), s->prologue_s, DL_TASK_MESSAGE, NULL);
     run_forward(s);
     run_backward(s, sends);
-    if (!sends) s->quiet_backward_end_s = s->out->backward_end_s;
+    if (!sends) s->unshared_backward_end_s = s->out->backward_end_s;
     s->computed.known = s->request->slowdown_frac == 0;
     s->computed.prologue_s = s->prologue_s;
     s->computed.stall_s = s->stall_s;
@@ -237,8 +238,8 @@ static void occupy_device(struct state *s, double seconds, enum dl_task_kind kin
     if (seconds > 0) dl_run_add(&s->run, DEVICE, at_begin(), seconds, kind, NULL);
 }
 
-/* F-SLOWDOWN: the behaviour sees gradients that nothing delays. What messages delay then delays
- * later ones as much. */
+/* F-SLOWDOWN: the behaviour groups gradients by when they would be ready at full rate; messages
+ * that wait for a slowed pass then start as much later. */
 static enum dl_code synchronize(struct state *s, struct dl_err *err) {
     struct dl_timeline_request *r = s->request;
     struct dl_timeline *out = s->out;
@@ -250,7 +251,7 @@ static enum dl_code synchronize(struct state *s, struct dl_err *err) {
     if (r->slowdown_frac > 0) compute(s, r->slowdown_frac);
     send_messages(s, 0);
     out->overlap_s = busy_overlap_s(&out->sync, s->carried_s, out->backward_end_s);
-    out->slowdown_s = out->backward_end_s - s->quiet_backward_end_s;
+    out->slowdown_s = out->backward_end_s - s->unshared_backward_end_s;
     out->comm_s += out->sync.device_copy_s + out->sync.host_s + out->sync.prologue_s;
     occupy_device(s, out->sync.device_copy_s, DL_TASK_COPY);
     if (!out->sync.per_layer_wait) dl_run_hold(&s->run, DEVICE, free_of(s, NETWORK));
@@ -287,7 +288,7 @@ static void carry(struct state *s, double period_s) {
                                        .end_s = s->carried_s,
                                        .after = previous(lane.task),
                                        .kind = DL_TASK_MESSAGE,
-                                       .beside = DL_NONE,
+                                       .first_holder = DL_NONE,
                                        .held_until_s = s->carried_s,
                                        .next = DL_NONE};
     s->run.lanes[NETWORK] = (struct dl_instant){s->carried_s, 0};
@@ -315,7 +316,7 @@ static void start(struct dl_timeline_request *request, struct dl_timeline *out, 
     s->parameters_ready = dl_arena_alloc(arena, layers, sizeof *s->parameters_ready);
     s->first_ready_s = dl_arena_alloc(arena, layers, sizeof *s->first_ready_s);
     s->backward_task = dl_arena_alloc(arena, layers, sizeof *s->backward_task);
-    s->quiet_end_s = dl_arena_alloc(arena, layers, sizeof *s->quiet_end_s);
+    s->unshared_end_s = dl_arena_alloc(arena, layers, sizeof *s->unshared_end_s);
     s->issued = dl_arena_alloc(arena, 2 * layers + 1, sizeof *s->issued);
     dl_run_begin(&s->run, LANES, arena);
     dl_run_reserve(&s->run, 6 * (int)layers + 2 * request->sync.gradient_count + 8);

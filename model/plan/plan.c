@@ -64,3 +64,5 @@ const char *dl_plan_recompute_text(const struct dl_plan *plan, struct dl_arena *
     }
     return dl_text_string(&text);
 }
+
+int64_t dl_common_divisor(int64_t a, int64_t b) { return b == 0 ? a : dl_common_divisor(b, a % b); }

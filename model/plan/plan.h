@@ -170,6 +170,9 @@ struct dl_plan {
  * number of stages; 0: no such list. */
 int dl_plan_stage_layers(const char *text, double *layers, int room);
 
+/* Greatest common divisor of a and b, at least 0; of 0 and a: a. */
+int64_t dl_common_divisor(int64_t a, int64_t b);
+
 /* The network as the plan trains it: its documents (F-PACKED), what is frozen (F-FROZEN, F-LORA).
  * DL_ERR_USAGE: the network has no such parts. */
 struct dl_workload;

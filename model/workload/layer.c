@@ -173,6 +173,10 @@ enum dl_code dl_layer_infer_same(struct dl_layer *layer, const struct dl_shape *
     return DL_OK;
 }
 
+bool dl_layer_is_norm(const struct dl_layer *layer) {
+    return strstr(layer->kind->name, "norm") != NULL;
+}
+
 struct dl_emit dl_emit_begin(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                              enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = {

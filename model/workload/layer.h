@@ -87,6 +87,9 @@ double dl_layer_moe_own_elements(const struct dl_layer *layer);
 /* From the order of layers: `first`, `consumers` and what is kept for backward. */
 void dl_layers_mark_gradients(struct dl_layer *layers, int count, struct dl_arena *scratch);
 
+/* Whether it normalizes its input, of whatever kind. */
+bool dl_layer_is_norm(const struct dl_layer *layer);
+
 /* Number of positions: pixels, voxels or tokens; 1 for a vector. */
 double dl_shape_positions(const struct dl_shape *shape);
 /* Whether all extents and channels agree. */

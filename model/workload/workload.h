@@ -143,7 +143,7 @@ struct dl_layer {
     const struct dl_parameter *frozen_parameters;
     int frozen_count;
     double frozen_elements;
-    int64_t adapter_rank;   /* F-LORA: of the adapter beside it; 0: none */
+    int64_t adapter_rank;   /* F-LORA: of its adapter; 0: none */
     double buffer_elements; /* not trained, kept and broadcast: batch-norm statistics */
     double forward_macs;
     struct dl_layer_saved saved;
@@ -180,6 +180,7 @@ struct dl_layer_kind {
     unsigned takes;    /* keys that its entry may also have */
     enum dl_work work; /* of its bandwidth-bound kernels */
     enum dl_mixing mixing;
+    bool reshapes; /* its 'size' has the dimensions of its output, not of its input */
     int inputs_min, inputs_max;
     /* From in-shapes and geometry to out-shape, parameters, MACs, saved activations. */
     enum dl_code (*infer)(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -252,8 +253,8 @@ enum dl_code dl_workload_frozen(const struct dl_workload *workload, const char *
                                 struct dl_arena *arena, const struct dl_workload **out,
                                 struct dl_err *err);
 
-/* F-LORA: a copy that trains adapters of this rank beside the dense layers of its blocks that are
- * in `targets` (bits of enum dl_lora_target; 0: qkv and proj), and nothing else. */
+/* F-LORA: a copy that trains adapters of this rank, for the dense layers of its blocks that are in
+ * `targets` (bits of enum dl_lora_target; 0: qkv and proj), and nothing else. */
 enum dl_lora_target { DL_LORA_QKV, DL_LORA_PROJ, DL_LORA_FC1, DL_LORA_FC2 };
 extern const char *const dl_lora_target_names[]; /* "qkv","proj","fc1","fc2", NULL */
 const struct dl_workload *dl_workload_adapted(const struct dl_workload *workload, int64_t rank,

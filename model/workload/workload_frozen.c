@@ -57,10 +57,6 @@ static void finish(struct dl_workload *w, struct dl_layer *layers, struct dl_are
     if (w->stack.count > 0 && !adapted) w->stack = dl_workload_find_stack(w);
 }
 
-static bool is_norm(const struct dl_layer *layer) {
-    return strstr(layer->kind->name, "norm") != NULL;
-}
-
 /* Whether its layers have numbered blocks, which are what is counted. */
 static bool has_blocks(const struct dl_workload *w) {
     return dl_known(w->transformer_layers) && w->stack.count > 0;
@@ -90,8 +86,8 @@ static int after_first(const struct dl_workload *w, long wanted, long *most) {
             if (count == wanted && after > i) after = i;
             break;
         }
-        const bool next =
-            has_blocks(w) ? layer->block != seen : layer->parameter_count > 0 && !is_norm(layer);
+        const bool next = has_blocks(w) ? layer->block != seen
+                                        : layer->parameter_count > 0 && !dl_layer_is_norm(layer);
         if (!next) continue;
         if (count == wanted && after > i) after = i;
         seen = layer->block;

@@ -191,8 +191,7 @@ static enum dl_code set_geometry(struct dl_scope *scope, const struct dl_entry *
         {DL_KEY_DILATION, e->dilation, e->dilation_count, 1.0, 1.0, 1.0, false, layer->dilation},
         {DL_KEY_SIZE, e->size, e->size_count, 1.0, 1.0, 1.0, false, layer->requested.target},
     };
-    const bool reshapes = layer->kind == &dl_layer_view || layer->kind == &dl_layer_copy ||
-                          layer->kind == &dl_layer_recorded || layer->kind == &dl_layer_given;
+    const bool reshapes = layer->kind->reshapes;
     if (e->size_count > DL_DIMS)
         return dl_layer_fail(scope->b->err, DL_KEY_SIZE, "expected at most %d extents", DL_DIMS);
     layer->requested.target_dims = reshapes ? e->size_count : 0;

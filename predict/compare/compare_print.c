@@ -44,12 +44,12 @@ static const struct dl_list_column columns[] = {
     SHOWN(row.measured_bottleneck, "measured_bottleneck", "bottleneck", "", 0),
     HIDDEN(row.cause, "cause"),
     HIDDEN(row.skipped, "skipped"),
-    SHOWN(row.why, "why", "skipped because", "", 0),
+    SHOWN(row.why, "why", "not predicted because", "", 0),
     HIDDEN(row.remark, "remark"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] - 1, WHY = 18 };
 static const struct dl_list_column *const row_columns = columns + 1;
-enum { LONGEST = 24 };
+enum { LONGEST = 56 };
 
 /* Shortens names of groups, such as publications, to their beginning. Never splits a character. */
 static const char *brief(struct dl_arena *arena, const char *text) {
@@ -63,10 +63,7 @@ static struct row_facts facts_of(const struct dl_compared *row, int number, bool
                                  struct dl_arena *arena) {
     struct row_facts facts = {
         .row = *row, .time_error_pct = dl_compared_time_error_pct(row), .number = number};
-    if (people) {
-        facts.row.system = brief(arena, row->system);
-        facts.row.workload = brief(arena, row->workload);
-    }
+    if (people) facts.row.system = brief(arena, row->system);
     return facts;
 }
 

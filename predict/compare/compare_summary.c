@@ -252,16 +252,16 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error
     DL_SHOWN(struct dl_error_summary, member, key, heading, unit, 0, 3, 0, NULL)
 #define HIDDEN(member, key) DL_HIDDEN(struct dl_error_summary, member, key, NULL)
 static const struct dl_list_column columns[] = {
-    SHOWN(group, "group", "group", ""),
+    HIDDEN(group, "group"),
     SHOWN(kind, "by", "by", ""),
     SHOWN(rows, "rows", "rows", ""),
-    SHOWN(skipped, "skipped", "skipped", ""),
+    SHOWN(skipped, "skipped", "not predicted", ""),
     HIDDEN(mape_pct, "mape_pct"),
     HIDDEN(median_ape_pct, "median_ape_pct"),
     HIDDEN(p90_ape_pct, "p90_ape_pct"),
     HIDDEN(max_ape_pct, "max_ape_pct"),
     HIDDEN(bias_pct, "bias_pct"),
-    SHOWN(time_mape_pct, "time_mape_pct", "mean", "%"),
+    SHOWN(time_mape_pct, "time_mape_pct", "mean error", "%"),
     SHOWN(time_median_ape_pct, "time_median_ape_pct", "median", "%"),
     HIDDEN(time_p90_ape_pct, "time_p90_ape_pct"),
     SHOWN(time_max_ape_pct, "time_max_ape_pct", "worst", "%"),
@@ -269,6 +269,7 @@ static const struct dl_list_column columns[] = {
     SHOWN(inside_pct, "coverage_pct", "covered", "%"),
     SHOWN(interval_ratio_median, "interval_ratio_median", "high/low", ""),
     HIDDEN(interval_score, "interval_score"),
+    SHOWN(group, NULL, "group", ""), /* text alone: names are long */
 };
 
 void dl_compare_summary_init(struct dl_table *table, struct dl_arena *arena) {

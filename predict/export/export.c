@@ -7,11 +7,15 @@
 #include "model/framework/capabilities.h"
 
 const struct dl_export dl_exports[] = {
-    {"megatron", "command line of Megatron-LM, with torchrun", "megatron-core", dl_export_megatron},
-    {"torchtitan", "configuration of torchtitan, TOML", "pytorch-fsdp2", dl_export_torchtitan},
-    {"deepspeed", "configuration of DeepSpeed, JSON", NULL, dl_export_deepspeed},
-    {"sbatch", "job script for Slurm, with nodes and wall time", NULL, dl_export_sbatch},
-    {NULL, NULL, NULL, NULL},
+    {"megatron", "command line of Megatron-LM, with torchrun", "megatron-core", true, false,
+     dl_export_megatron},
+    {"torchtitan", "configuration of torchtitan, TOML", "pytorch-fsdp2", false, false,
+     dl_export_torchtitan},
+    {"deepspeed", "configuration of DeepSpeed, JSON; it does not name the model", NULL, false, true,
+     dl_export_deepspeed},
+    {"sbatch", "job script for Slurm, with nodes and wall time", NULL, true, false,
+     dl_export_sbatch},
+    {NULL, NULL, NULL, false, false, NULL},
 };
 const char *const dl_export_names[] = {"megatron", "torchtitan", "deepspeed", "sbatch", NULL};
 
@@ -41,13 +45,11 @@ enum dl_code dl_export_write(const char *name, const struct dl_export_request *r
         return dl_fail(err, DL_ERR_USAGE,
                        "--export %s: it trains all weights; leave out --lora-rank, --frozen-layers",
                        name);
-    if (format->write != dl_export_megatron && format->write != dl_export_sbatch &&
-        dl_export_number(request->row->workload, "mtp_layers", 0) > 0)
+    if (!format->takes_mtp && dl_export_number(request->row->workload, "mtp_layers", 0) > 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export %s: it has no layers that predict further tokens (mtp_layers)",
                        name);
-    if (format->write != dl_export_deepspeed && /* whose file does not name the model */
-        dl_export_number(request->row->workload, "vision_layers", 0) > 0)
+    if (!format->takes_tower && dl_export_number(request->row->workload, "vision_layers", 0) > 0)
         return dl_fail(err, DL_ERR_USAGE, "--export %s: it has no vision tower (vision_layers)",
                        name);
     DL_TRY(format->write(request, &text, err));

@@ -17,7 +17,8 @@ struct dl_export_request {
 
 struct dl_export {
     const char *name, *summary;
-    const char *framework; /* that runs what it writes; NULL: that of the plan */
+    const char *framework;       /* that runs what it writes; NULL: that of the plan */
+    bool takes_mtp, takes_tower; /* layers that predict further tokens; a vision tower */
     enum dl_code (*write)(const struct dl_export_request *request, struct dl_text *out,
                           struct dl_err *err);
 };

@@ -181,7 +181,8 @@ const struct dl_option dl_input_options[] = {
      DL_CHOICE(PLAN(settings.overlap_grad_reduce), .choices = dl_switch_names)},
     {"overlap-param-gather", 0, "0|1", "Plan: framework settings",
      "with ZeRO stages 1 and 2: gather the updated parameters behind the next forward pass (1) or "
-     "before it (0); default: as the framework's release does",
+     "before it (0); with stage 3: gather those of a layer while the one before it computes (1) or "
+     "when it needs them (0); default: as the framework's release does, stage 3: 1",
      DL_CHOICE(PLAN(settings.overlap_param_gather), .choices = dl_switch_names)},
     {"tp-comm-overlap", 0, "0|1", "Plan: framework settings",
      "with tensor parallelism: exchange activations piece by piece behind the matrix products that "

@@ -22,7 +22,8 @@ struct facts {
     double micro_batch_samples, run_s, cost, energy_j, gpu_hours, iteration_cost,
         iteration_energy_j;
     bool tied, cost_front;
-    const char *plan_text, *iteration_text, *run_text, *memory_text; /* in text alone */
+    const char *plan_text;
+    const char *iteration_text, *run_text, *memory_text; /* in text alone */
     double rate;
     int64_t evaluated_count, feasible_count, rejected_count[DL_REJECTIONS];
 };
@@ -33,7 +34,7 @@ struct facts {
 #define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
 static const struct dl_list_column columns[] = {
     SHOWN(strategy, "strategy", "strategy", "", 0, 0, DL_SEARCH_STRATEGY),
-    TEXT(plan_text, "plan", "", 0),
+    SHOWN(plan_text, "plan", "plan", "", 0, 0, 0),
     SHOWN(plan.nodes, "nodes", "nodes", "", 0, 0, DL_SEARCH_NODES),
     HIDDEN(devices, "devices"),
     HIDDEN(plan.dp, "dp"),

@@ -277,26 +277,6 @@ static double number_of(const struct dl_csv *csv, int row, const char *column) {
     return text[0] == 0 ? NAN : strtod(text, NULL);
 }
 
-/* "dp8 tp4 pp2 mb1 zero1" */
-static const char *plan_of(const struct dl_csv *csv, int row, struct dl_arena *arena) {
-    static const struct {
-        const char *column, *word;
-        double above;
-    } parts[] = {{"dp", "dp", 0},    {"tp", "tp", 1}, {"pp", "pp", 1},
-                 {"sp", "cp", 1},    {"ep", "ep", 1}, {"micro_batch_samples", "mb", 0},
-                 {"zero", "zero", 0}};
-    struct dl_text text = {.arena = arena};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const double value = number_of(csv, row, parts[i].column);
-        if (value > parts[i].above)
-            dl_text_printf(&text, "%s%s%g", text.length > 0 ? " " : "", parts[i].word, value);
-    }
-    const char *recompute = cell_of(csv, row, "recompute");
-    if (recompute[0] != 0 && strcmp(recompute, "none") != 0)
-        dl_text_printf(&text, " %s", recompute);
-    return dl_text_string(&text);
-}
-
 /* What follows `option` in a command; "": nothing. */
 static const char *word_of(const char *command, const char *option, struct dl_arena *arena) {
     const char *at = strstr(command, option);
@@ -317,7 +297,7 @@ static struct best best_of(const struct dl_csv *csv, int row, struct dl_arena *a
         b.why = why;
         return b;
     }
-    b.plan = plan_of(csv, row, arena);
+    b.plan = cell_of(csv, row, "plan");
     b.bottleneck = cell_of(csv, row, "bottleneck");
     b.command = cell_of(csv, row, "command");
     b.devices = (int64_t)number_of(csv, row, "devices");

@@ -389,11 +389,16 @@ class Model:
                      threads: Optional[int] = None) -> List[PredictionRow]:
         """`predict_row` of each plan, in their order, on several threads (default: one for each
         core). The first refused plan raises its Error."""
+        if not self._context:
+            raise ValueError("this Model is closed")
         every, workers = list(plans), threads or os.cpu_count() or 1
 
         def part(of: int) -> List[PredictionRow]:
-            single = self._single()
-            return [single.predict(plan) for plan in every[of::workers]]
+            single = _Single(self._library, self._context)
+            try:
+                return [single.predict(plan) for plan in every[of::workers]]
+            finally:
+                single.close()
 
         if workers == 1:
             return part(0)

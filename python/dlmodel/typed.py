@@ -127,7 +127,8 @@ class PlanOptions(TypedDict, total=False):
     # release does
     overlap_grad_reduce: Optional[Literal[0, 1]]
     # with ZeRO stages 1 and 2: gather the updated parameters behind the next forward pass (1) or
-    # before it (0); default: as the framework's release does
+    # before it (0); with stage 3: gather those of a layer while the one before it computes (1) or
+    # when it needs them (0); default: as the framework's release does, stage 3: 1
     overlap_param_gather: Optional[Literal[0, 1]]
     # with tensor parallelism: exchange activations piece by piece behind the matrix products that
     # read or write them; default: as the framework's release does

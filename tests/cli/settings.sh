@@ -188,7 +188,7 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     holds 'each layer saves as much' "$eight - $sixteen > 0.99 * ($sixteen - $most) && $eight - $sixteen < 1.01 * ($sixteen - $most)"
     holds 'one trained layer is a stack' "$(field iteration_s $tp --pp 1 --frozen-layers 31) < $most"
     run predict $tp --pp 2 --frozen-layers 16
-    check 'frozen layers of a pipeline' 2 'frozen-layers: of a pipeline of 2 stages at most 15'
+    check 'frozen layers of a pipeline' 2 'frozen-layers: with 2 pipeline stages at most 15 layers'
     run predict $resnet --frozen-layers 99
     check 'more layers than there are' 2 'resnet50 has 54 layers, got 99'
     run predict $resnet --frozen-layers layer9
@@ -342,6 +342,15 @@ run predict --system aws-p3-16xlarge --transport rdma --workload resnet50 --node
 check 'RDMA must be there' 2 'transport rdma: nodes of aws-p3-16xlarge have no RDMA'
 run predict --transport carrier-pigeon
 check 'another transport' 2 '--transport: .*(rdma|tcp)'
+
+# FSDP without prefetch exposes the gathers of all layers: of 32 forward and 31 backward for each of 8 micro-batches, all but the first forward, which stays exposed, are hidden else.
+# shellcheck disable=SC2086
+{
+    ahead='--system dgx-h100 --nodes 4 --workload llama3_8b --framework pytorch-fsdp2 --zero 3 --tp 1 --pp 1 --cp 1 --micro-batch 1 --global-batch 256 --precision bf16 --recompute none'
+    gathers_s=$("$DLMODEL" explain $ahead --json 2> /dev/null | jq '[.terms[] | select(.term == "layer all-gather x 504").value_s] | first')
+    more=$(awk "BEGIN { print $(field exposed_comm_s $ahead --overlap-param-gather 0) - $(field exposed_comm_s $ahead --overlap-param-gather 1) }")
+    holds 'prefetch hides the gathers by hand' "$more > 0.999 * $gathers_s * 62 / 63 && $more < 1.001 * $gathers_s * 62 / 63"
+}
 
 # A script of Megatron-LM that does not say so does not overlap; what is exported is imported as it was.
 base='pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 128 --tensor-model-parallel-size 4 --bf16 --use-distributed-optimizer --sequence-parallel --vocab-size 32000'

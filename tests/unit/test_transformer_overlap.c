@@ -67,7 +67,7 @@ static void layers_are_gathered_ahead(void **state) {
  * quarter: 1.5 s are done beside it, 2.5 s after it, 0.5 s more. With gathers of 6 s the first
  * layer takes 4/0.75 s and waits 2/3 s. Backward, 8 s each, the first layer's gather of 2 or 6 s
  * runs beside the second layer. */
-static void kernels_beside_gathers(void **state) {
+static void kernels_during_gathers(void **state) {
     struct gpt g;
     make_of(&g, "2");
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
@@ -719,7 +719,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_gathered_ahead),
         cmocka_unit_test(prefetch_hides_part),
-        cmocka_unit_test(kernels_beside_gathers),
+        cmocka_unit_test(kernels_during_gathers),
         cmocka_unit_test(two_buckets),
         cmocka_unit_test(sharded_pipeline),
         cmocka_unit_test(distributed_optimizer),

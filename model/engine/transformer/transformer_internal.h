@@ -40,17 +40,18 @@ void dl_transformer_uses_of(const struct dl_transformer_mapping *mapping,
                             const struct dl_transformer_choice *choice,
                             struct dl_transformer_uses *out);
 
-/* Whether collectives of data parallelism run behind kernels: not where the host waits for each
- * (F-HOST-BLOCKING). */
-/* Times that an iteration sums gradients. F-TRANSFORMER-DATA */
+/* How often an iteration sums gradients. F-TRANSFORMER-DATA */
 double dl_transformer_sums(const struct dl_transformer *tf,
                            const struct dl_transformer_mapping *mapping,
                            const struct dl_transformer_choice *choice);
 
-/* Whether it does so for each micro-batch, without rounds. */
+/* Whether it does so for each micro-batch, rather than once a round of them. */
 bool dl_transformer_sums_each(const struct dl_transformer *tf,
                               const struct dl_transformer_mapping *mapping,
                               const struct dl_transformer_choice *choice);
+
+/* Whether collectives of data parallelism run behind kernels: not where the host waits for each
+ * (F-HOST-BLOCKING). */
 bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard);
 
 /* F-TRANSFORMER-DATA: pieces of at most a layer or so in which gradients leave backward; and calls

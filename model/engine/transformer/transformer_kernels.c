@@ -15,7 +15,6 @@
  * queries and keys, and c - 1 shares of s/c queries and s/2c keys without a mask, each merged into
  * the output (2R + 1W).
  */
-#include <string.h>
 
 #include "model/framework/facts.h"
 #include "model/framework/kernel_scale.h"
@@ -90,7 +89,7 @@ static void add_cast(const struct dl_micro_batch_builder *m, enum dl_pass pass, 
 
 static bool follows_norm(const struct dl_transformer *tf, const struct dl_layer *layer) {
     const int from = layer->inputs[0];
-    return from >= 0 && strstr(tf->workload->layers[from].kind->name, "norm") != NULL;
+    return from >= 0 && dl_layer_is_norm(&tf->workload->layers[from]);
 }
 
 /* Whether each operand of experts is cast by a kernel for each of its dimensions, which reads it

@@ -2,10 +2,10 @@
  * recomputation names, the limits of layers with a state.
  */
 #include <math.h>
-#include <string.h>
 
-#include "model/workload/layer.h"
 #include "model/engine/transformer/transformer.h"
+#include "model/plan/plan.h"
+#include "model/workload/layer.h"
 
 static bool mixes(const struct dl_transformer *tf, const struct dl_transformer_layer *l) {
     return tf->workload->layers[l->index].kind->mixing != DL_MIXES_NOTHING;
@@ -30,7 +30,7 @@ static void mark_block(const struct dl_transformer *tf, struct dl_transformer_la
     for (struct dl_transformer_layer *l = begin; l < end; l++) {
         const struct dl_layer *layer = &tf->workload->layers[l->index];
         if (layer->recomputable) l->modules |= 1u << DL_MODULE_ATTENTION;
-        if (strstr(layer->kind->name, "norm") != NULL) l->modules |= 1u << DL_MODULE_NORM;
+        if (dl_layer_is_norm(layer)) l->modules |= 1u << DL_MODULE_NORM;
         after = after || mixes(tf, l);
         if (!is_linear(l) || !after) continue;
         if (projection == NULL)
@@ -55,22 +55,16 @@ void dl_transformer_mark_modules(const struct dl_transformer *tf) {
     }
 }
 
-static double common_divisor(double a, double b) {
-    while (b >= 1) {
-        const double rest = fmod(a, b);
-        a = b, b = rest;
-    }
-    return a;
-}
-
 void dl_transformer_add_state(struct dl_transformer *tf, const struct dl_layer *layer) {
-    tf->state_heads = common_divisor(layer->attention.heads, tf->state_heads);
-    tf->state_groups = common_divisor(layer->attention.kv_heads, tf->state_groups);
+    tf->state_heads =
+        (double)dl_common_divisor((int64_t)layer->attention.heads, (int64_t)tf->state_heads);
+    tf->state_groups =
+        (double)dl_common_divisor((int64_t)layer->attention.kv_heads, (int64_t)tf->state_groups);
     tf->state_in_channels = fmax(tf->state_in_channels, layer->in.channels);
     tf->state_out_channels = fmax(tf->state_out_channels, layer->out.channels);
     tf->tokens = layer->out.size[DL_DIMS - 1];
 }
 
 int64_t dl_transformer_tensor_parts(const struct dl_transformer *tf) {
-    return (int64_t)common_divisor(tf->heads, tf->state_groups);
+    return dl_common_divisor((int64_t)tf->heads, (int64_t)tf->state_groups);
 }

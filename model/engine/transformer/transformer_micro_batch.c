@@ -62,7 +62,7 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
                linear = l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW;
     if (recompute == DL_RECOMPUTE_FULL && body) dl_transformer_add_pass(to, forward, share);
     if (recompute == DL_RECOMPUTE_NONE && body && policy->recomputes_norms &&
-        strstr(layer->kind->name, "norm") != NULL)
+        dl_layer_is_norm(layer))
         dl_transformer_add_pass(to, alone, share);
     if (recompute != DL_RECOMPUTE_SELECTIVE) return;
     if (tf->input.recomputed.modules != 0) {

@@ -147,8 +147,8 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
     const double room = dl_transformer_frozen_room(tf, plan->pp);
     if (room < 1 || tf->dense_prefix_layers > room)
         return dl_fail(err, DL_ERR_USAGE,
-                       "--frozen-layers: of a pipeline of %lld stages at most %.0f, those of the "
-                       "first stage but one; give fewer stages",
+                       "--frozen-layers: with %lld pipeline stages at most %.0f layers can be "
+                       "frozen, one less than the first stage has; take fewer stages",
                        (long long)plan->pp, fmax(0, room));
     dl_transformer_choice_of(plan, &choice, &micro);
     if (tf->listed_stages > 0) {

@@ -34,7 +34,7 @@ struct program {
     struct dl_task room[ROOM];
     struct dl_message messages[MESSAGES];
     struct dl_exposure exposed;
-    double alone_s; /* of computation with nothing beside it */
+    double full_rate_s; /* of computation, had it shared nothing */
 };
 
 static struct dl_message message_of(const struct dl_collective_time *t, enum dl_collective_op op,
@@ -62,7 +62,7 @@ static void begin(struct program *p, const struct dl_transformer_program *in, do
     p->parts = parts;
     p->scratch = (struct dl_arena){0};
     p->exposed = (struct dl_exposure){0};
-    p->alone_s = 0;
+    p->full_rate_s = 0;
     p->messages[ROOT_GATHER] =
         message_of(&mapping->gather, DL_COLL_ALL_GATHER, mapping->gather_bytes);
     p->messages[ROOT_REDUCE] = message_of(
@@ -100,15 +100,15 @@ static void wait_for(struct program *p, struct dl_instant until) {
     dl_run_hold(&p->run, COMPUTE, until);
 }
 
-/* F-SLOWDOWN: how much longer computation has taken beside collectives, but for rounding. */
+/* F-SLOWDOWN: time that computation has lost to concurrent collectives; 0 within rounding. */
 static double slowdown_s(const struct program *p) {
-    const double more_s = now(p).s - p->exposed.s - p->alone_s;
+    const double more_s = now(p).s - p->exposed.s - p->full_rate_s;
     return more_s > 1e-12 * now(p).s ? more_s : 0;
 }
 
 static struct dl_instant compute_as(struct program *p, double seconds,
                                     const struct dl_resource_use *use) {
-    p->alone_s += seconds;
+    p->full_rate_s += seconds;
     return dl_run_add(&p->run, COMPUTE, now(p), seconds, DL_TASK_SHARES, use);
 }
 
@@ -236,6 +236,11 @@ static void reduce_behind(struct program *p) {
         backward_in_pieces(p, p->in->mapping->bound ? 0 : 1 / p->in->mapping->buckets);
 }
 
+/* Stage 3 gathers a layer while the one before it computes, unless the plan says otherwise. */
+static bool prefetches(const struct program *p) {
+    return p->in->tf->input.settings.overlap_param_gather != DL_SWITCH_OFF;
+}
+
 static void gather_layers(struct program *p) {
     const struct dl_transformer_stage *stage = p->in->stage;
     const double layers = stage->part_count[DL_TRANSFORMER_BODY];
@@ -251,8 +256,9 @@ static void gather_layers(struct program *p) {
     compute(p, DL_TRANSFORMER_BEFORE, DL_FORWARDS, stage->part_count[DL_TRANSFORMER_BEFORE]);
     for (double left = layers; left > 0; left--) {
         wait_for(p, gathered);
-        if (left > 1) gathered = send(p, UNIT_GATHER, now(p), fmin(left - 1, 1));
+        if (left > 1 && prefetches(p)) gathered = send(p, UNIT_GATHER, now(p), fmin(left - 1, 1));
         compute(p, DL_TRANSFORMER_BODY, DL_FORWARDS, fmin(left, 1));
+        if (left > 1 && !prefetches(p)) gathered = send(p, UNIT_GATHER, now(p), fmin(left - 1, 1));
     }
     compute(p, DL_TRANSFORMER_AFTER, DL_FORWARDS, stage->part_count[DL_TRANSFORMER_AFTER]);
 }
@@ -275,8 +281,9 @@ static void reduce_layers(struct program *p) {
     for (double left = layers; left > 0; left--) {
         const double times = fmin(left, 1);
         wait_for(p, gathered);
-        if (left > 1) gathered = send(p, UNIT_GATHER, now(p), fmin(left - 1, 1));
+        if (left > 1 && prefetches(p)) gathered = send(p, UNIT_GATHER, now(p), fmin(left - 1, 1));
         const struct dl_instant end = compute(p, DL_TRANSFORMER_BODY, DL_BACKWARDS, times);
+        if (left > 1 && !prefetches(p)) gathered = send(p, UNIT_GATHER, end, fmin(left - 1, 1));
         send(p, UNIT_REDUCE, end, times);
         if (p->messages[UNIT_ACROSS].duration_s > 0) send(p, UNIT_ACROSS, end, times);
     }

@@ -14,8 +14,8 @@ struct dl_transformer_stage { /* one micro-batch on it */
     double part_count[DL_TRANSFORMER_PARTS];
     double seconds[DL_TRANSFORMER_PARTS][DL_DIRECTIONS];
     double weights_s[DL_TRANSFORMER_PARTS]; /* of backward: gradients of weights */
-    /* of a pass: the wait for collectives of data parallelism (stages 2 and 3), and what it takes
-     * longer beside them */
+    /* of a pass: the wait for collectives of data parallelism (stages 2 and 3), and the time that
+     * computation loses to them */
     double exposed_s[DL_DIRECTIONS];
 };
 
@@ -64,7 +64,7 @@ struct dl_transformer_span {
  * work with it (F-CRITICAL-PATH). */
 struct dl_transformer_run {
     struct dl_exposure exposed;
-    double slowdown_s; /* F-SLOWDOWN: of computation beside them */
+    double slowdown_s; /* F-SLOWDOWN: that computation loses to them */
     struct dl_resource_use path;
     struct dl_transformer_span *spans; /* in the arena, where there is one */
     int span_count;

@@ -235,6 +235,7 @@ const struct dl_layer_kind dl_layer_given = {
     .name = "given",
     .summary = "a further tensor of the sample: channels 'out', extents 'size'; needs no gradient",
     .source = "formulas",
+    .reshapes = true,
     .needs = DL_KEY_OUT,
     .takes = DL_KEY_SIZE,
     .inputs_min = 1,

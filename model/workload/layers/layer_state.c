@@ -76,7 +76,7 @@ static void emit_product(struct dl_emit *emit, double m, double n, double k, dou
     struct dl_kernel kernel = dl_kernel_gemm(emit->pass, m, n, k, count);
     kernel.read_elements = reads;
     kernel.write_elements = writes;
-    if (emit->facts->precision >= DL_FP8) {
+    if (dl_precision_operand_bytes(emit->facts->precision) < 2) {
         kernel.has_type = true;
         kernel.type = DL_BF16;
     }
