@@ -16,6 +16,7 @@
 #include "calibrate/run/cal_submit.h"
 #include "model/catalog/command.h"
 #include "model/core/file.h"
+#include "process/child.h"
 
 #define CHOICE(member) struct dl_cal_choice, member
 
@@ -332,7 +333,7 @@ static enum dl_code finish(struct job *job, struct dl_err *err) {
 }
 
 static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
-    const double start = dl_cal_now_s();
+    const double start = dl_clock_s();
     const struct dl_cal_progress progress = {job, show_sample, show_warning};
     struct dl_arena *arena = job->context->arena;
     DL_TRY(open_journal(job, go_on, err));
@@ -344,7 +345,7 @@ static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
                                    .progress = &progress};
     enum dl_code code = dl_cal_measure(&all, arena, err);
     dl_signals_end();
-    job->run.seconds = dl_cal_now_s() - start;
+    job->run.seconds = dl_clock_s() - start;
     job->run.resumed = go_on;
     if (code == DL_OK) code = finish(job, err);
     /* A journal that cannot become a profile stays: --resume can complete it once the cause is

@@ -13,6 +13,7 @@
 #include "predict/inputs/layer_inputs.h"
 #include "predict/options/where.h"
 #include "predict/output/search_sweep.h"
+#include "model/core/text.h"
 
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What",
@@ -326,12 +327,11 @@ static enum dl_code record(struct dl_context *context, const struct dl_options *
     const char **files = dl_arena_alloc(context->arena, rows + 1, sizeof *files);
     for (int t = 0; t < tables->count; t++) {
         const struct dl_compare_table *table = &tables->list[t];
-        const char *slash = strrchr(table->csv.name, '/');
         if (!dl_compare_is_runs(&table->csv) || dl_first_sight_is(&table->csv))
             return dl_fail(err, DL_ERR_USAGE, "--first-sight: %s is not a table of runs",
                            table->csv.name);
         for (int i = 0; i < table->row_count; i++)
-            files[table->first_row + i] = slash == NULL ? table->csv.name : slash + 1;
+            files[table->first_row + i] = dl_base_name(table->csv.name);
     }
     return dl_first_sight_add(data, dl_option_text(options, "first-sight"), comparison, files,
                               context->arena, err);

@@ -27,6 +27,9 @@ dl_import_fn dl_import_onnx, dl_import_nccl_tests, dl_import_osu, dl_import_trac
 
 extern const struct dl_option dl_import_options[];
 
+/* A name of a workload: letters, digits, '_', '-' and '.'; other characters become '_'. */
+const char *dl_import_name(struct dl_arena *arena, const char *text, size_t length);
+
 /* Files after the kind: at least one, at most `most`. */
 enum dl_code dl_import_files(const struct dl_options *options, int most, struct dl_err *err);
 

@@ -32,7 +32,7 @@ struct dl_bench_given {
 
 struct dl_bench {
     struct dl_bench_row *rows;
-    int count, capacity;
+    int count;
     struct dl_arena *arena;
     const char *damaged; /* lines of rows that were left out, and why; NULL: none */
 };

@@ -396,8 +396,7 @@ static enum dl_code finish_state(struct reader *r) {
     if (listed > 0 && number_of(m, "layers", 0) != listed)
         return dl_json_fail(r->doc, "num_hidden_layers", r->err,
                             "expected the %.0f layers of the list of their kinds", listed);
-    /* experts or not, these have an MLP for every token */
-    if (strcmp(m->family->model_type, "granitemoehybrid") == 0 && number_of(m, "experts", 0) < 2 &&
+    if (m->family->shared_mlp && number_of(m, "experts", 0) < 2 &&
         value_of(m, "shared_ffn") != NULL) {
         drop_value(m, "ffn");
         DL_TRY(set_number(r, "", "ffn", number_of(m, "shared_ffn", 0)));

@@ -50,6 +50,8 @@ struct dl_config_family {
     /* its own; of several families: more and less common; each ended by NULL keys */
     const struct dl_config_key *keys, *shared, *base;
     const char *const *needs; /* parameters that the config must set, NULL-terminated */
+    /* the MLP of every token is that of the shared expert, also where there are no experts */
+    bool shared_mlp;
 };
 extern const struct dl_config_family dl_config_families[]; /* ended by a NULL model_type */
 extern const struct dl_config_family dl_config_llama_like;

@@ -13,14 +13,8 @@ static const char *default_name(struct dl_arena *arena, const char *path, const 
     const char *slash = strrchr(path, '/'), *from = slash;
     while (from != NULL && from > path && from[-1] != '/') from--;
     const bool folder = slash != NULL && slash > from && from[0] != '.';
-    char *name = folder ? dl_arena_strndup(arena, from, (size_t)(slash - from))
-                        : dl_arena_strdup(arena, type);
-    for (char *at = name; at != NULL && *at != '\0'; at++) {
-        const bool plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                           (*at >= '0' && *at <= '9') || strchr("._-", *at) != NULL;
-        if (!plain) *at = '_';
-    }
-    return name;
+    return folder ? dl_import_name(arena, from, (size_t)(slash - from))
+                  : dl_import_name(arena, type, strlen(type));
 }
 
 /* The workload that the text makes, with the one that it extends. */

@@ -123,7 +123,7 @@ static void note_audio(const struct dl_json_node *root, struct dl_config_model *
             "the audio tower (audio_config), which changes the prediction and is not modelled";
 }
 
-/* A slip of the pen, not the digits of another release. */
+/* A misspelling, not the digits of another release. */
 static const char *near_type(const char *type) {
     if (strpbrk(type, "0123456789") != NULL || strlen(type) < 4) return NULL;
     for (const struct dl_config_family *f = dl_config_families; f->model_type != NULL; f++)

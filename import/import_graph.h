@@ -64,7 +64,7 @@ struct dl_onnx_graph {
     const char *format; /* "ONNX" */
     int64_t opset;
     struct dl_onnx_value *values;
-    int value_count, value_capacity;
+    int value_count;
     struct dl_onnx_node *nodes;
     int node_count;
     int *inputs;
@@ -91,10 +91,12 @@ enum dl_code dl_onnx_read(const struct dl_data *data, const char *path, struct d
 enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t length,
                            struct dl_arena *arena, struct dl_onnx_graph *out, struct dl_err *err);
 
-/* Index of the value of that name, created if absent; -1: out of memory. */
+/* Index of the value of that name, created if absent. */
 int dl_onnx_value(struct dl_onnx_graph *graph, const char *name);
 const struct dl_onnx_attribute *dl_onnx_attribute(const struct dl_onnx_node *node,
                                                   const char *name);
+/* Element i of a list, or `otherwise`. */
+double dl_onnx_list_at(const struct dl_onnx_node *node, const char *name, int i, double otherwise);
 double dl_onnx_number(const struct dl_onnx_node *node, const char *name, double otherwise);
 double dl_onnx_elements(const struct dl_onnx_value *value); /* NAN when the shape is not known */
 
@@ -107,14 +109,14 @@ enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *graph, const struct dl_onn
 /* Shapes and constants of a node's outputs from its inputs; unsupported ones stay unknown. A
  * contradiction is DL_ERR_INPUT. Pure but for the graph's values. */
 enum dl_code dl_onnx_infer(struct dl_onnx_graph *graph, int node, struct dl_err *err);
-/* Values of constants of element-wise operators and comparisons: false when the operator is none of
+/* Values of constants of element-wise operators and comparisons: false when the operator is not one of
  * them. */
 bool dl_onnx_fold(const char *op, double a, double b, double *out);
 /* Numbers of a node's first output whose inputs are small constants; binary: it takes two of them,
  * broadcast. Leaves them unknown where it cannot compute them. */
 void dl_onnx_fold_elements(struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
                            bool binary);
-/* The shape operators (Reshape, Slice, ...): *done is false when the operator is none of them. */
+/* The shape operators (Reshape, Slice, ...): *done is false when the operator is not one of them. */
 enum dl_code dl_onnx_infer_view(struct dl_onnx_graph *graph, int node, bool *done,
                                 struct dl_err *err);
 /* Numbers of a list that is an input, or before that opset an attribute; -1: not known. */

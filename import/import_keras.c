@@ -66,7 +66,7 @@ struct model {
     struct dl_keras *k;
     const char *prefix; /* of names in the workload */
     struct made *made;
-    int count, room;
+    int count;
 };
 
 static enum dl_code run_model(struct dl_keras *k, const struct dl_json_node *config,
@@ -74,12 +74,7 @@ static enum dl_code run_model(struct dl_keras *k, const struct dl_json_node *con
                               int input_count, int depth, struct dl_keras_value *out);
 
 static void keep(struct model *m, const char *layer, int call, const struct dl_keras_value *value) {
-    if (m->count == m->room) {
-        m->room = m->room > 0 ? 2 * m->room : 64;
-        struct made *more = dl_arena_alloc(m->k->arena, (size_t)m->room, sizeof *more);
-        if (m->count > 0) memcpy(more, m->made, (size_t)m->count * sizeof *more);
-        m->made = more;
-    }
+    m->made = dl_arena_grow(m->k->arena, m->made, (size_t)m->count, sizeof *m->made);
     m->made[m->count++] = (struct made){layer, call, *value};
 }
 

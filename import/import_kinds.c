@@ -18,11 +18,6 @@ static int input_at(const struct dl_onnx_node *n, int i) {
     return i < n->input_count ? n->inputs[i] : -1;
 }
 
-static double list_at(const struct dl_onnx_node *n, const char *name, int i, double otherwise) {
-    const struct dl_onnx_attribute *a = dl_onnx_attribute(n, name);
-    return a != NULL && i < a->count ? a->list[i] : otherwise;
-}
-
 /* The item behind an image-like value [batch, channels, extents...]. */
 static enum dl_code image_of(struct dl_import_net *net, int value, int *item, struct dl_err *err) {
     const struct dl_onnx_value *v = dl_net_value(net, value);
@@ -46,16 +41,16 @@ static enum dl_code set_window(struct dl_import_net *net, const struct dl_onnx_n
     const int dims = x->rank - 2;
     for (int i = 0; i < dims; i++) {
         const int d = DL_DIMS - dims + i;
-        layer->stride[d] = list_at(n, "strides", i, 1);
-        layer->dilation[d] = list_at(n, "dilations", i, 1);
-        double pads = list_at(n, "pads", i, 0) + list_at(n, "pads", i + dims, 0);
+        layer->stride[d] = dl_onnx_list_at(n, "strides", i, 1);
+        layer->dilation[d] = dl_onnx_list_at(n, "dilations", i, 1);
+        double pads = dl_onnx_list_at(n, "pads", i, 0) + dl_onnx_list_at(n, "pads", i + dims, 0);
         if (flow->pad != NULL) pads += flow->pad[2 + i] + flow->pad[flow->pad_rank + 2 + i];
         if (same) {
             const double in = (double)x->dims[2 + i],
                          reach = layer->dilation[d] * (layer->kernel[d] - 1) + 1;
             pads = fmax((ceil(in / layer->stride[d]) - 1) * layer->stride[d] + reach - in, 0);
         }
-        layer->pad[d] = (pads - list_at(n, "output_padding", i, 0)) / 2;
+        layer->pad[d] = (pads - dl_onnx_list_at(n, "output_padding", i, 0)) / 2;
         if (!(layer->pad[d] >= 0)) return no(err, "its padding is negative");
     }
     return DL_OK;
@@ -101,7 +96,7 @@ enum dl_code dl_map_pool(struct dl_import_net *net, const struct dl_onnx_node *n
         dl_net_layer(strcmp(n->op, "MaxPool") == 0 ? &dl_layer_maxpool : &dl_layer_avgpool);
     layer.ceil_mode = dl_onnx_number(n, "ceil_mode", 0) != 0;
     for (int i = 0; i < x->rank - 2; i++)
-        layer.kernel[DL_DIMS - x->rank + 2 + i] = list_at(n, "kernel_shape", i, 1);
+        layer.kernel[DL_DIMS - x->rank + 2 + i] = dl_onnx_list_at(n, "kernel_shape", i, 1);
     DL_TRY(set_window(net, n, &layer, err));
     for (int d = 0; d < DL_DIMS; d++) {
         if (layer.dilation[d] != 1) return no(err, "its window is dilated");

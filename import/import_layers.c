@@ -111,13 +111,7 @@ static void tie(struct dl_import_net *net, int item, int weight) {
 
 enum dl_code dl_net_emit(struct dl_import_net *net, struct dl_layer *layer, const int *inputs,
                          int input_count, int weight, int *out, struct dl_err *err) {
-    if (net->item_count == net->item_capacity) {
-        const int capacity = net->item_capacity == 0 ? 256 : 2 * net->item_capacity;
-        struct dl_import_item *grown = dl_arena_alloc(net->arena, (size_t)capacity, sizeof *grown);
-        if (net->item_count > 0) memcpy(grown, net->items, (size_t)net->item_count * sizeof *grown);
-        net->items = grown;
-        net->item_capacity = capacity;
-    }
+    net->items = dl_arena_grow(net->arena, net->items, (size_t)net->item_count, sizeof *net->items);
     int *copied = dl_arena_alloc(net->arena, (size_t)input_count, sizeof *copied);
     memcpy(copied, inputs, (size_t)input_count * sizeof *copied);
     layer->inputs = copied;

@@ -76,7 +76,7 @@ struct dl_import_net {
     struct dl_scores *scores;
     int score_count;
     struct dl_import_item *items;
-    int item_count, item_capacity;
+    int item_count;
     struct dl_left_out *left;
     int left_count; /* at most one a node */
     /* of a constant that no other makes: 1 + the first item that learns it; 0: none */

@@ -113,13 +113,7 @@ bool dl_bench_number(const char *token, double *out) {
 }
 
 struct dl_bench_row *dl_bench_add(struct dl_bench *b) {
-    if (b->count == b->capacity) {
-        const int capacity = b->capacity == 0 ? 64 : 2 * b->capacity;
-        struct dl_bench_row *grown = dl_arena_alloc(b->arena, (size_t)capacity, sizeof *grown);
-        if (b->count > 0) memcpy(grown, b->rows, (size_t)b->count * sizeof *grown);
-        b->rows = grown;
-        b->capacity = capacity;
-    }
+    b->rows = dl_arena_grow(b->arena, b->rows, (size_t)b->count, sizeof *b->rows);
     return &b->rows[b->count++];
 }
 

@@ -29,21 +29,13 @@ static void grow_table(struct dl_onnx_graph *g) {
     g->table_size = size;
 }
 
-static void grow_values(struct dl_onnx_graph *g) {
-    const int capacity = g->value_capacity == 0 ? 1024 : 2 * g->value_capacity;
-    struct dl_onnx_value *grown = dl_arena_alloc(g->arena, (size_t)capacity, sizeof *grown);
-    if (g->value_count > 0) memcpy(grown, g->values, (size_t)g->value_count * sizeof *grown);
-    g->values = grown;
-    g->value_capacity = capacity;
-}
-
 int dl_onnx_value(struct dl_onnx_graph *g, const char *name) {
     if (2 * g->value_count >= g->table_size) grow_table(g);
     size_t at = hash_of(name) % (size_t)g->table_size;
     for (; g->table[at] != 0; at = (at + 1) % (size_t)g->table_size) {
         if (strcmp(g->values[g->table[at] - 1].name, name) == 0) return g->table[at] - 1;
     }
-    if (g->value_count == g->value_capacity) grow_values(g);
+    g->values = dl_arena_grow(g->arena, g->values, (size_t)g->value_count, sizeof *g->values);
     struct dl_onnx_value *v = &g->values[g->value_count];
     *v = (struct dl_onnx_value){.name = dl_arena_strdup(g->arena, name),
                                 .origin = g->value_count,
@@ -59,6 +51,11 @@ const struct dl_onnx_attribute *dl_onnx_attribute(const struct dl_onnx_node *nod
         if (strcmp(node->attributes[i].name, name) == 0) return &node->attributes[i];
     }
     return NULL;
+}
+
+double dl_onnx_list_at(const struct dl_onnx_node *node, const char *name, int i, double otherwise) {
+    const struct dl_onnx_attribute *a = dl_onnx_attribute(node, name);
+    return a != NULL && i < a->count ? a->list[i] : otherwise;
 }
 
 double dl_onnx_number(const struct dl_onnx_node *node, const char *name, double otherwise) {

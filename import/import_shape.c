@@ -165,28 +165,25 @@ static enum dl_code infer_broadcast(struct dl_onnx_graph *g, const struct dl_onn
 
 /* ---- windows ---- */
 
-static double list_at(const struct dl_onnx_node *n, const char *name, int i, double otherwise) {
-    const struct dl_onnx_attribute *a = dl_onnx_attribute(n, name);
-    return a != NULL && i < a->count ? a->list[i] : otherwise;
-}
-
 /* Output extent along one dimension; NAN: does not fit. */
 static double window_extent(const struct dl_onnx_node *n, int d, int dims, double in, double kernel,
                             bool transposed) {
-    const double stride = list_at(n, "strides", d, 1), dilation = list_at(n, "dilations", d, 1);
-    const double pads = list_at(n, "pads", d, 0) + list_at(n, "pads", d + dims, 0),
+    const double stride = dl_onnx_list_at(n, "strides", d, 1),
+                 dilation = dl_onnx_list_at(n, "dilations", d, 1);
+    const double pads = dl_onnx_list_at(n, "pads", d, 0) + dl_onnx_list_at(n, "pads", d + dims, 0),
                  reach = dilation * (kernel - 1) + 1;
     const struct dl_onnx_attribute *automatic = dl_onnx_attribute(n, "auto_pad");
     if (!(stride >= 1) || !(dilation >= 1) || !(kernel >= 1)) return NAN;
     if (automatic != NULL && automatic->text != NULL && strncmp(automatic->text, "SAME", 4) == 0) {
         return transposed ? in * stride : ceil(in / stride);
     }
-    if (transposed) return (in - 1) * stride - pads + reach + list_at(n, "output_padding", d, 0);
+    if (transposed)
+        return (in - 1) * stride - pads + reach + dl_onnx_list_at(n, "output_padding", d, 0);
     const double steps = (in + pads - reach) / stride;
     double out = (dl_onnx_number(n, "ceil_mode", 0) != 0 ? ceil(steps) : floor(steps)) + 1;
     /* as PyTorch */
     if (dl_onnx_number(n, "ceil_mode", 0) != 0 &&
-        (out - 1) * stride >= in + list_at(n, "pads", d, 0))
+        (out - 1) * stride >= in + dl_onnx_list_at(n, "pads", d, 0))
         out -= 1;
     return steps >= 0 ? out : NAN;
 }
@@ -217,7 +214,8 @@ static enum dl_code infer_window(struct dl_onnx_graph *g, const struct dl_onnx_n
     dims[1] = x->dims[1];
     if (conv) DL_TRY(window_channels(g, n, x, w, transposed, &dims[1], err));
     for (int d = 0; d < x->rank - 2; d++) {
-        const double kernel = conv ? (double)w->dims[d + 2] : list_at(n, "kernel_shape", d, NAN);
+        const double kernel =
+            conv ? (double)w->dims[d + 2] : dl_onnx_list_at(n, "kernel_shape", d, NAN);
         const double out =
             window_extent(n, d, x->rank - 2, (double)x->dims[d + 2], kernel, transposed);
         if (!(out >= 1 && out <= 9e15))

@@ -20,7 +20,7 @@ void dl_import_find_stack(struct dl_import_net *net, struct dl_import_stack *out
 /* Whether the item is in the stack. */
 bool dl_import_in_stack(const struct dl_import_stack *stack, int item);
 
-/* The text of the workload file; NULL when out of memory. */
+/* The text of the workload file. */
 const char *dl_import_text(const struct dl_import_net *net, const struct dl_import_stack *stack,
                            const char *name);
 

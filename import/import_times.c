@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/core/file.h"
+#include "model/core/text.h"
 #include "import/import.h"
 #include "import/import_trace.h"
 
@@ -11,11 +12,6 @@ enum { BATCHES_MAX = 32, SHOWN = 5 };
 /* A trace has fewer than six significant digits. */
 static double rounded(struct dl_arena *arena, double value) {
     return dl_known(value) ? strtod(dl_arena_printf(arena, "%.6g", value), NULL) : value;
-}
-
-static bool is_csv(const char *path) {
-    const size_t length = strlen(path);
-    return length > 4 && strcmp(path + length - 4, ".csv") == 0;
 }
 
 static bool has_layer(const struct dl_workload *w, const char *name) {
@@ -94,7 +90,7 @@ static enum dl_code read_one(struct dl_context *context, const struct dl_workloa
     char *text = NULL;
     size_t length = 0;
     struct dl_trace_times t;
-    if (is_csv(path)) {
+    if (dl_ends_in(path, ".csv")) {
         DL_TRY(dl_data_read(&context->data, path, 64u << 20, context->arena, &text, &length, err));
         DL_TRY(dl_trace_csv(path, text, length, steps, context->arena, &t, err));
     } else {

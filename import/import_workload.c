@@ -9,6 +9,7 @@
 #include "import/import_pt2.h"
 #include "import/import_layers.h"
 #include "import/import_stack.h"
+#include "model/core/text.h"
 
 enum { DIMS_MAX = 64, KINDS_SHOWN = 12 };
 
@@ -161,18 +162,21 @@ static enum dl_code read_dims(struct dl_context *context, const struct dl_option
     return DL_OK;
 }
 
-/* Base name of the file without its ending, of letters, digits, '_', '-' and '.'. */
-static const char *default_name(struct dl_arena *arena, const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *name = dl_arena_strdup(arena, slash != NULL ? slash + 1 : path);
-    char *dot = name == NULL ? NULL : strrchr(name, '.');
-    if (dot != NULL && dot != name) *dot = 0;
-    for (char *at = name; at != NULL && *at != 0; at++) {
+const char *dl_import_name(struct dl_arena *arena, const char *text, size_t length) {
+    char *name = dl_arena_strndup(arena, text, length);
+    for (char *at = name; *at != '\0'; at++) {
         const bool plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
                            (*at >= '0' && *at <= '9') || strchr("._-", *at) != NULL;
         if (!plain) *at = '_';
     }
     return name;
+}
+
+/* Base name of the file without its ending. */
+static const char *default_name(struct dl_arena *arena, const char *path) {
+    const char *name = dl_base_name(path), *dot = strrchr(name, '.');
+    return dl_import_name(arena, name,
+                          dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
 }
 
 enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options *options,

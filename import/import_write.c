@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "import/import_stack.h"
+#include "model/core/text.h"
 
 static void extents(struct dl_json_writer *w, const char *key, const double *values, int dims,
                     double usual) {
@@ -169,41 +170,20 @@ static void write_input(struct dl_json_writer *w, const struct dl_import_net *ne
     dl_jw_end(w);
 }
 
-/* Appends to a text that grows; sets *text to NULL when memory is exhausted. */
-struct lines {
-    struct dl_arena *arena;
-    char *text;
-    size_t length, capacity;
-};
-
-static void add_line(struct lines *l, const char *before, const char *line, const char *after) {
-    const size_t more = line == NULL ? 0 : strlen(before) + strlen(line) + strlen(after);
-    if (line == NULL) l->text = NULL;
-    if (l->text == NULL) return;
-    if (l->length + more + 1 > l->capacity) {
-        const size_t capacity = 2 * (l->capacity + more);
-        char *grown = dl_arena_alloc(l->arena, capacity, 1);
-        memcpy(grown, l->text, l->length + 1);
-        l->text = grown;
-        l->capacity = capacity;
-    }
-    l->length += (size_t)snprintf(l->text + l->length, l->capacity - l->length, "%s%s%s", before,
-                                  line, after);
-}
-
 /* The block of one body layer. */
-static void add_block(struct lines *l, const struct dl_import_net *net,
+static void add_block(struct dl_text *text, const struct dl_import_net *net,
                       const struct dl_import_stack *s) {
     if (s->count == 0) return;
-    add_line(l, "", "  \"blocks\": [{\"name\": \"layer\", \"layers\": [\n", "");
+    dl_text_add(text, "  \"blocks\": [{\"name\": \"layer\", \"layers\": [\n");
     for (int i = 0; i < s->each; i++)
-        add_line(l, "    ", layer_line(net, s, s->first + i), i + 1 < s->each ? ",\n" : "\n");
-    add_line(l, "  ]}],\n", "", "");
+        dl_text_printf(text, "    %s%s\n", layer_line(net, s, s->first + i),
+                       i + 1 < s->each ? "," : "");
+    dl_text_add(text, "  ]}],\n");
 }
 
-static void add_layers(struct lines *l, const struct dl_import_net *net,
+static void add_layers(struct dl_text *text, const struct dl_import_net *net,
                        const struct dl_import_stack *s) {
-    add_line(l, "", "  \"layers\": [\n", "");
+    dl_text_add(text, "  \"layers\": [\n");
     for (int i = 0; i < net->item_count; i++) {
         const bool first = s->count > 0 && i == s->first;
         if (dl_import_in_stack(s, i) && !first) continue;
@@ -213,9 +193,9 @@ static void add_layers(struct lines *l, const struct dl_import_net *net,
                                                    s->name)
                                  : layer_line(net, s, i);
         const int after = first ? s->first + s->count * s->each : i + 1;
-        add_line(l, "    ", line, after < net->item_count ? ",\n" : "\n");
+        dl_text_printf(text, "    %s%s\n", line, after < net->item_count ? "," : "");
     }
-    add_line(l, "  ]\n}\n", "", "");
+    dl_text_add(text, "  ]\n}\n");
 }
 
 const char *dl_import_text(const struct dl_import_net *net, const struct dl_import_stack *stack,
@@ -238,14 +218,12 @@ const char *dl_import_text(const struct dl_import_net *net, const struct dl_impo
     dl_jw_object(&input, NULL);
     write_input(&input, net, stack);
     dl_jw_end(&input);
-    struct lines l = {.arena = net->arena, .capacity = 4096};
-    l.text = dl_arena_alloc(net->arena, l.capacity, 1);
+    struct dl_text text = {.arena = net->arena};
     /* Without their own braces the parts become members of one object. */
     head.text[strlen(head.text) - 1] = input.text[strlen(input.text) - 1] = '\0';
-    add_line(&l, "{\n  \"format\": \"dlmodel-workload\", \"version\": 1,\n  ", head.text + 1,
-             ",\n");
-    add_line(&l, "  ", input.text + 1, ",\n");
-    add_block(&l, net, stack);
-    add_layers(&l, net, stack);
-    return l.text;
+    dl_text_printf(&text, "{\n  \"format\": \"dlmodel-workload\", \"version\": 1,\n  %s,\n  %s,\n",
+                   head.text + 1, input.text + 1);
+    add_block(&text, net, stack);
+    add_layers(&text, net, stack);
+    return dl_text_string(&text);
 }

@@ -46,7 +46,7 @@ struct dl_log_pattern {
 
 struct dl_log_values {
     double *list;
-    int count, room;
+    int count;
     double index; /* DL_LOG_STEP of the last one */
 };
 

@@ -43,12 +43,7 @@ void dl_log_add(struct dl_log *log, enum dl_log_slot slot, double value) {
     const double step = log->numbers[DL_LOG_STEP];
     if (!(value > 0 && value < 1e15)) return;
     if (v->count > 0 && dl_known(step) && step == v->index) return; /* another rank's */
-    if (v->count == v->room) {
-        v->room = v->room > 0 ? 2 * v->room : 256;
-        double *grown = dl_arena_alloc(log->arena, (size_t)v->room, sizeof *grown);
-        for (int i = 0; i < v->count; i++) grown[i] = v->list[i];
-        v->list = grown;
-    }
+    v->list = dl_arena_grow(log->arena, v->list, (size_t)v->count, sizeof *v->list);
     v->list[v->count++] = value;
     v->index = step;
 }

@@ -81,8 +81,7 @@ static void start(struct row *r, const struct dl_log_fill *fills, int count) {
         for (int k = 0; k < r->count; k++)
             if (strcmp(r->cells[k].column, fills[i].column) == 0) r->cells[k].fixed = true;
     }
-    const char *slash = strrchr(r->path, '/');
-    put(r, "id", slash != NULL ? slash + 1 : r->path);
+    put(r, "id", dl_base_name(r->path));
     put(r, "source", "log");
 }
 

@@ -16,12 +16,6 @@
 
 DL_PUBLIC const char *dlmodel_version(void) { return DLMODEL_VERSION; }
 
-static char *copy_text(const char *text) {
-    const size_t bytes = strlen(text) + 1;
-    char *copy = malloc(bytes);
-    return copy == NULL ? NULL : memcpy(copy, text, bytes);
-}
-
 static const char *default_directory(void) {
     const char *environment = getenv("DLMODEL_DATA");
     return environment != NULL && environment[0] != 0 ? environment : DLMODEL_DATADIR;
@@ -52,8 +46,8 @@ DL_PUBLIC struct dlmodel_context *dlmodel_context_open(const struct dlmodel_sett
         return NULL;
     }
     c->store = dl_store_open();
-    c->directory = copy_text(s->data_directory != NULL ? s->data_directory : default_directory());
-    c->local_profile = s->local_profile != NULL ? copy_text(s->local_profile) : NULL;
+    c->directory = strdup(s->data_directory != NULL ? s->data_directory : default_directory());
+    c->local_profile = s->local_profile != NULL ? strdup(s->local_profile) : NULL;
     c->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     c->names_only = s->names_only != 0;
     if (c->store == NULL || c->directory == NULL || c->plain == (locale_t)0 ||

@@ -37,12 +37,6 @@ struct dlmodel {
     char error[2048];
 };
 
-static char *copy_text(const char *text) {
-    const size_t bytes = strlen(text) + 1;
-    char *copy = malloc(bytes);
-    return copy == NULL ? NULL : memcpy(copy, text, bytes);
-}
-
 static void add_warning(struct dlmodel *m, const char *text) {
     if (text == NULL || m->warning_count == MAX_WARNINGS) return;
     for (int i = 0; i < m->warning_count; i++) {
@@ -148,7 +142,7 @@ static enum dlmodel_status add_option(struct dlmodel *m, const char *name, const
     for (int i = 0; i < m->given_count && !dl_option_repeatable(option); i++) {
         if (strcmp(m->given[i].name, option->name) == 0) at = i;
     }
-    char *own_name = copy_text(option->name), *own_value = value == NULL ? NULL : copy_text(value);
+    char *own_name = strdup(option->name), *own_value = value == NULL ? NULL : strdup(value);
     if (own_name == NULL || (value != NULL && own_value == NULL) || at == MAX_OPTIONS) {
         free(own_name);
         free(own_value);

@@ -97,7 +97,7 @@ static _Noreturn void become(const struct dl_child *child, pid_t parent, int out
     _exit(status);
 }
 
-static double now_s(void) {
+double dl_clock_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -113,7 +113,7 @@ struct run {
 };
 
 static bool must_end(struct run *r) {
-    const double now = now_s();
+    const double now = dl_clock_s();
     r->ending->cut = caught != 0 ? DL_CHILD_INTERRUPTED
                      : r->child->limit_s > 0 && now - r->start_s > r->child->limit_s ? DL_CHILD_LATE
                      : r->child->silence_s > 0 && now - r->heard_s > r->child->silence_s
@@ -139,7 +139,7 @@ static enum dl_code listen_to(struct run *r, int out, int words, struct dl_err *
             else if (i == 1)
                 remember(r->ending, buffer, (size_t)got);
             else {
-                r->heard_s = now_s();
+                r->heard_s = dl_clock_s();
                 DL_TRY(r->child->output(r->child->context, buffer, (size_t)got, err));
             }
         }
@@ -165,9 +165,9 @@ static void end_by(const struct run *r, int number) {
 
 /* SIGTERM lets mpirun end its ranks, which have groups of their own. */
 static void end(struct run *r) {
-    const double until_s = now_s() + r->child->grace_s;
+    const double until_s = dl_clock_s() + r->child->grace_s;
     if (r->child->grace_s > 0) end_by(r, SIGTERM);
-    while (!has_ended(r) && now_s() < until_s) pause_shortly();
+    while (!has_ended(r) && dl_clock_s() < until_s) pause_shortly();
     end_by(r, SIGKILL);
 }
 
@@ -207,7 +207,7 @@ enum dl_code dl_child_run(const struct dl_child *child, struct dl_child_ending *
         if (pid == 0)
             become(child, parent, child->output != NULL ? out[1] : STDERR_FILENO,
                    child->output != NULL ? words[1] : STDERR_FILENO);
-        const double start_s = now_s();
+        const double start_s = dl_clock_s();
         struct run r = {
             .child = child, .ending = ending, .pid = pid, .start_s = start_s, .heard_s = start_s};
         if (pid < 0)

@@ -41,6 +41,8 @@ struct dl_child_ending {
 enum dl_code dl_child_run(const struct dl_child *child, struct dl_child_ending *ending,
                           struct dl_err *err);
 
+double dl_clock_s(void); /* monotonic */
+
 /* All of the standard output, at most 256 MiB; ended by a zero byte. `output` for a context of
  * this type, whose arena is set. */
 struct dl_child_text {

@@ -94,9 +94,7 @@ static enum dl_code refuse(const struct place *p, const char *expected) {
 
 /* Whether it is a name and not a path. */
 static bool is_name(const char *text) {
-    const size_t length = strlen(text);
-    const bool suffix = length > 5 && (strcmp(text + length - 5, ".json") == 0);
-    return strchr(text, '/') == NULL && !suffix && text[0] != '.';
+    return strchr(text, '/') == NULL && !dl_ends_in(text, ".json") && text[0] != '.';
 }
 
 /* The text of a scalar; NULL: not one. */

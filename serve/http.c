@@ -1,5 +1,6 @@
 /* http.c - libmicrohttpd's callbacks: connections and requests. */
 #include "serve/http.h"
+#include "process/child.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ void dl_http_started(void *server, struct MHD_Connection *connection, void **slo
             dl_mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         c->mhd = connection;
         if (info != NULL) client_text(info->client_addr, c->client, sizeof c->client);
-        c->deadline_s = dl_now_s() + HEAD_S;
+        c->deadline_s = dl_clock_s() + HEAD_S;
         c->next = s->connections;
         if (c->next != NULL) c->next->before = c;
         s->connections = c;
@@ -142,7 +143,7 @@ static enum MHD_Result begin(struct dl_server *s, struct MHD_Connection *connect
     r->server = s;
     r->connection = c;
     c->request = r;
-    c->deadline_s = dl_now_s() + BODY_S;
+    c->deadline_s = dl_clock_s() + BODY_S;
     const int status = dl_http_check(r, url, method, &rest, &detail, &retry_s);
     if (status != 0 || r->route == NULL) return dl_http_problem(r, status, detail, retry_s);
     if (s->body_bytes > MAX_BODIES)
@@ -154,7 +155,7 @@ static enum MHD_Result begin(struct dl_server *s, struct MHD_Connection *connect
 }
 
 static enum MHD_Result submit(struct dl_http_request *r) {
-    r->ready_s = dl_now_s();
+    r->ready_s = dl_clock_s();
     r->connection->deadline_s = 0; /* the pool has its own */
     r->submitted = true;
     if (!r->job.streamed) {
@@ -186,7 +187,7 @@ enum MHD_Result dl_http_request(void *server, struct MHD_Connection *connection,
     }
     if (r->answered) return MHD_YES;
     if (r->route->kind == DL_ROUTE_STATIC) {
-        r->ready_s = dl_now_s();
+        r->ready_s = dl_clock_s();
         return dl_http_static(r);
     }
     if (!r->submitted) return submit(r);
@@ -201,7 +202,7 @@ static void count_request(struct dl_server *s, const struct dl_http_request *r) 
     const int row = r->route != NULL ? (int)(r->route - dl_routes) : dl_route_count();
     struct dl_route_counts *c = &s->routes[row];
     const int class = r->status / 100;
-    const double time_s = r->ready_s > 0 ? dl_now_s() - r->ready_s : 0;
+    const double time_s = r->ready_s > 0 ? dl_clock_s() - r->ready_s : 0;
     int bucket = 0;
     if (class > 0 && class < DL_STATUS_CLASSES) c->requests[class]++;
     while (bucket < DL_TIME_BUCKETS && time_s > dl_time_bounds_s[bucket]) bucket++;
@@ -223,7 +224,7 @@ void dl_http_completed(void *server, struct MHD_Connection *connection, void **s
     count_request(s, r);
     s->body_bytes -= r->job.count;
     r->connection->request = NULL;
-    r->connection->deadline_s = dl_now_s() + IDLE_S;
+    r->connection->deadline_s = dl_clock_s() + IDLE_S;
     free(r->job.bytes);
     free(r->job.answer);
     free(r->events);

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "serve/http.h"
+#include "process/child.h"
 
 static const char *header(const struct dl_http_request *r, const char *name) {
     return dl_mhd.MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, name);
@@ -145,7 +146,7 @@ int dl_http_check(struct dl_http_request *r, const char *url, const char *method
     if (s->config->forwarded)
         forwarded_client(r, r->connection->client, sizeof r->connection->client);
     *detail = "too many requests of this client";
-    if (!dl_limits_take(&s->limits, r->connection->client, dl_now_s(), retry_s)) return 429;
+    if (!dl_limits_take(&s->limits, r->connection->client, dl_clock_s(), retry_s)) return 429;
     *detail = odd_fields(r);
     if (*detail != NULL) return 400;
     *detail = "the Host of this request is not a name of this service";

@@ -7,6 +7,7 @@
 #include "model/core/hash.h"
 #include "serve/http.h"
 #include "serve/page_data.h"
+#include "process/child.h"
 
 const char *dl_media_text(enum dl_media media) {
     static const char *const texts[] = {
@@ -45,7 +46,7 @@ static enum MHD_Result queue(struct dl_http_request *r, int status, struct MHD_R
     dl_mhd.MHD_destroy_response(response);
     r->answered = true;
     r->status = status;
-    r->connection->deadline_s = dl_now_s() + 60; /* for the client to read it */
+    r->connection->deadline_s = dl_clock_s() + 60; /* for the client to read it */
     return done;
 }
 
@@ -185,7 +186,7 @@ void dl_http_event(struct dl_http_request *r, const char *name, const char *text
         line += length + (line[length] == '\n');
     }
     if (good) add_event_bytes(r, "\n", 1);
-    r->event_s = dl_now_s();
+    r->event_s = dl_clock_s();
     dl_http_resume(r);
 }
 

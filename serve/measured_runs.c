@@ -29,10 +29,7 @@ static struct {
     char *left_out; /* "bad.csv: what was expected", one a line; "" for none */
 } kept;
 
-static bool is_table(const char *name) {
-    const size_t length = strlen(name);
-    return name[0] != '.' && length > 4 && strcmp(name + length - 4, ".csv") == 0;
-}
+static bool is_table(const char *name) { return name[0] != '.' && dl_ends_in(name, ".csv"); }
 
 static int by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

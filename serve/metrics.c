@@ -7,6 +7,7 @@
 
 #include "model/core/text.h"
 #include "serve/server.h"
+#include "process/child.h"
 
 const double dl_time_bounds_s[DL_TIME_BUCKETS] = {0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
                                                   0.05,   0.1,   0.5,   2,     10,   60};
@@ -65,10 +66,8 @@ char *dl_metrics_text(const struct dl_server *server, size_t *bytes) {
     add_value(&text, "dlmodel_cancelled_total", "counter", "requests whose client left",
               pool.cancelled);
     add_value(&text, "dlmodel_uptime_seconds", "gauge", "since the start",
-              dl_now_s() - server->started_s);
-    const char *all = dl_text_string(&text);
-    char *copy = all == NULL ? NULL : malloc(text.length + 1);
-    if (copy != NULL) memcpy(copy, all, text.length + 1);
+              dl_clock_s() - server->started_s);
+    char *copy = strdup(dl_text_string(&text));
     *bytes = copy == NULL ? 0 : text.length;
     dl_arena_free(&arena);
     return copy;

@@ -20,17 +20,12 @@
 #include "serve/address.h"
 #include "serve/run_server.h"
 #include "serve/tokens.h"
+#include "process/child.h"
 
 enum { TICK_MS = 250, END_S = 10, MAX_EVENTS = 64 };
 
 /* Their addresses mark events of signals and of the timer. */
 static const char signal_source, clock_source;
-
-double dl_now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static enum dl_code start_daemon(struct dl_server *s, int fd, struct dl_err *err) {
     const struct dl_serve_config *c = s->config;
@@ -128,11 +123,11 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
     double end_s = 0;
     bool quiet = false;
     while (!s->stopping ||
-           (dl_now_s() < end_s && s->connection_count > 0 && !dl_pool_is_idle(s->pool)) ||
+           (dl_clock_s() < end_s && s->connection_count > 0 && !dl_pool_is_idle(s->pool)) ||
            end_s == 0) {
         struct epoll_event events[MAX_EVENTS];
         const int count = epoll_wait(epoll, events, MAX_EVENTS, wait_ms(s));
-        const double now_s = dl_now_s();
+        const double now_s = dl_clock_s();
         if (count < 0 && errno != EINTR) break;
         for (int i = 0; i < count; i++) {
             void *who = events[i].data.ptr;
@@ -199,7 +194,7 @@ enum dl_code dl_server_run(const struct dl_context *context, const struct dl_ser
     const struct dl_service service = {context, config, &s->documents};
     s->service = &service;
     s->config = config;
-    s->started_s = dl_now_s();
+    s->started_s = dl_clock_s();
     s->routes = dl_arena_alloc(context->arena, (size_t)dl_route_count() + 1, sizeof *s->routes);
     if (getrandom(&key, sizeof key, 0) != (ssize_t)sizeof key)
         return dl_fail(err, DL_ERR_SYSTEM, "no random numbers: %s", strerror(errno));

@@ -38,8 +38,6 @@ struct dl_server {
     struct dl_route_counts *routes; /* one per row of dl_routes, and one for other paths */
 };
 
-double dl_now_s(void);
-
 /* MHD's callbacks, http.c */
 void dl_http_started(void *server, struct MHD_Connection *connection, void **slot,
                      enum MHD_ConnectionNotificationCode code);

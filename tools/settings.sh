@@ -1,5 +1,5 @@
 #!/bin/sh
-# settings.sh DLMODEL [check] - plans without and with a setting (docs/settings.csv), beside published figures, into docs/settings.md.
+# settings.sh DLMODEL [check] - plans without and with a setting (docs/settings.csv), next to published figures, into docs/settings.md.
 # Run by `make accuracy`.
 set -eu
 dlmodel=$1

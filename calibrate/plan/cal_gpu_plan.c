@@ -63,8 +63,8 @@ static void add_precisions(const struct drawer *d, const char *probe, const char
     const char *words;
     for (int i = 0; (words = precision_words(d->choice, i, gemm)) != NULL; i++) {
         if (strcmp(words, "-") == 0) continue;
-        add(d, probe, shape == NULL ? NULL : dl_arena_printf(d->adder->arena, "%s%s", shape, words),
-            pass, gemm ? DL_CAL_GPU : DL_CAL_CUDNN, weight);
+        add(d, probe, dl_arena_printf(d->adder->arena, "%s%s", shape, words), pass,
+            gemm ? DL_CAL_GPU : DL_CAL_CUDNN, weight);
     }
 }
 

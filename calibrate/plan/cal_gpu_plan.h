@@ -4,7 +4,7 @@
 
 #include "calibrate/plan/cal_plan.h"
 
-/* Adds a point to the plan; shape NULL: out of memory. */
+/* Adds a point to the plan. */
 struct dl_cal_adder {
     void *context;
     struct dl_arena *arena;

@@ -122,8 +122,7 @@ static const double WARM_FRAC = 0.35; /* warm-up and verification, on top of the
 struct builder {
     struct dl_cal_plan *plan;
     struct dl_arena *arena;
-    size_t capacity;
-    bool failed, base;
+    bool base;
 };
 
 /* Every profile needs memory bandwidth and one large GEMM: they are measured regardless of --only.
@@ -133,14 +132,11 @@ static const char base_gemm[] = "m=1024 n=1024 k=1024 ";
 static void add(struct builder *b, const char *probe, const char *shape, const char *pass,
                 enum dl_cal_child child, double weight) {
     const bool of_device = b->plan->choice.gpus < 1 ? child == DL_CAL_CPU : child == DL_CAL_GPU;
-    const bool base =
-        b->base && (strcmp(probe, "stream") == 0 || strcmp(probe, "gpu-copy") == 0 ||
-                    (of_device && shape != NULL && strstr(shape, base_gemm) == shape));
+    const bool base = b->base && (strcmp(probe, "stream") == 0 || strcmp(probe, "gpu-copy") == 0 ||
+                                  (of_device && strstr(shape, base_gemm) == shape));
     if (!base && !dl_cal_chosen(&b->plan->choice, probe)) return;
-    if (b->plan->count == b->capacity || shape == NULL) {
-        b->failed = true;
-        return;
-    }
+    b->plan->points =
+        dl_arena_grow(b->arena, b->plan->points, b->plan->count, sizeof *b->plan->points);
     b->plan->points[b->plan->count++] = (struct dl_cal_point){probe, shape, pass, child, weight};
 }
 
@@ -326,10 +322,8 @@ static enum dl_code check_names(const char *only, struct dl_arena *arena, struct
 enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_arena *arena,
                               struct dl_cal_plan *out, struct dl_err *err) {
     DL_TRY(check_names(choice->only, arena, err));
-    struct builder b = {
-        .plan = out, .arena = arena, .capacity = 8192, .base = choice->only != NULL};
-    *out = (struct dl_cal_plan){.choice = *choice,
-                                .points = dl_arena_alloc(arena, b.capacity, sizeof *out->points)};
+    struct builder b = {.plan = out, .arena = arena, .base = choice->only != NULL};
+    *out = (struct dl_cal_plan){.choice = *choice};
     if (isnan(out->choice.budget_s))
         out->choice.budget_s =
             (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);

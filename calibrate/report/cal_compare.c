@@ -186,7 +186,7 @@ const char *dl_cal_compare(const struct dl_system *before, const struct dl_syste
     add_samples(&c, before, now);
     *changed_count = c.changed;
     const char *rows = dl_table_render(&c.table, format);
-    if (rows == NULL || format != DL_FORMAT_TEXT) return rows;
+    if (format != DL_FORMAT_TEXT) return rows;
     return dl_arena_printf(arena, "%s%d of these changed since %s\n", rows, c.changed,
                            before->calibration.measured_at != NULL ? before->calibration.measured_at
                                                                    : "then");

@@ -1,4 +1,4 @@
-/* cal_report.h - what calibrate prints. All return NULL when out of memory. */
+/* cal_report.h - what calibrate prints. */
 #ifndef DL_CALIBRATE_REPORT_CAL_REPORT_H
 #define DL_CALIBRATE_REPORT_CAL_REPORT_H
 

@@ -13,7 +13,7 @@ const char *dl_cal_find_program(const char *name, struct dl_arena *arena) {
     while (path != NULL && *path != 0) {
         const size_t length = strcspn(path, ":");
         const char *full = dl_arena_printf(arena, "%.*s/%s", (int)length, path, name);
-        if (length > 0 && full != NULL && access(full, X_OK) == 0) return full;
+        if (length > 0 && access(full, X_OK) == 0) return full;
         path += length;
         if (*path == ':') path++;
     }

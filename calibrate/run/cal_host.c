@@ -81,12 +81,6 @@ void dl_cal_host_read(struct dl_arena *arena, struct dl_cal_host *out) {
     out->last_cache_bytes = last_cache();
 }
 
-double dl_cal_now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 const char *dl_cal_time_text(struct dl_arena *arena) {
     char text[32] = "unknown";
     const time_t now = time(NULL);

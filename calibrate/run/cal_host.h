@@ -17,7 +17,6 @@ struct dl_cal_host {
 
 /* The strings are never NULL. */
 void dl_cal_host_read(struct dl_arena *arena, struct dl_cal_host *out);
-double dl_cal_now_s(void);                            /* monotonic */
 const char *dl_cal_time_text(struct dl_arena *arena); /* now, UTC: 2024-01-31T12:00:00Z */
 
 #endif

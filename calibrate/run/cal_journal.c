@@ -140,22 +140,9 @@ enum dl_code dl_cal_line_parse(const char *name, int line_number, const char *te
     return code;
 }
 
-/* Room for one more. */
-static void *grow(struct dl_arena *arena, void *old, size_t count, size_t *capacity,
-                  size_t bytes_each) {
-    if (count < *capacity) return old;
-    const size_t more = *capacity == 0 ? 64 : 2 * *capacity;
-    void *out = dl_arena_alloc(arena, more, bytes_each);
-    if (count > 0) memcpy(out, old, count * bytes_each);
-    *capacity = more;
-    return out;
-}
-
 static void keep_sample(struct dl_cal_journal *j, const struct dl_raw_sample *sample,
                         struct dl_arena *arena) {
-    struct dl_raw_sample *room =
-        grow(arena, j->samples, j->sample_count, &j->sample_capacity, sizeof *room);
-    j->samples = room;
+    j->samples = dl_arena_grow(arena, j->samples, j->sample_count, sizeof *j->samples);
     j->samples[j->sample_count++] = *sample;
 }
 
@@ -166,9 +153,7 @@ static void keep_fact(struct dl_cal_journal *j, const char *key, const char *val
         j->facts[i].value = dl_arena_strdup(arena, value);
         return;
     }
-    struct dl_cal_fact *room =
-        grow(arena, j->facts, j->fact_count, &j->fact_capacity, sizeof *room);
-    j->facts = room;
+    j->facts = dl_arena_grow(arena, j->facts, j->fact_count, sizeof *j->facts);
     j->facts[j->fact_count++] =
         (struct dl_cal_fact){dl_arena_strdup(arena, key), dl_arena_strdup(arena, value)};
 }

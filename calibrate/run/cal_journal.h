@@ -43,10 +43,10 @@ struct dl_cal_journal {
     int fd; /* -1: not open for writing */
     struct dl_cal_header header;
     struct dl_raw_sample *samples;
-    size_t sample_count, sample_capacity;
+    size_t sample_count;
     struct dl_cal_fact *facts;
-    size_t fact_count, fact_capacity; /* per key, only the last fact is kept */
-    size_t good_bytes;                /* length of the complete lines */
+    size_t fact_count; /* per key, only the last fact is kept */
+    size_t good_bytes; /* length of the complete lines */
 };
 
 /* DL_ERR_INPUT with FILE:LINE for any other line. */

@@ -35,7 +35,7 @@ static struct words begin(size_t room, struct dl_arena *arena) {
 
 struct list {
     const char **names;
-    size_t count, capacity;
+    size_t count;
     struct dl_arena *arena;
 };
 
@@ -45,13 +45,7 @@ static void add_host(struct list *list, const char *name, size_t length) {
     for (size_t i = 0; i < list->count; i++) {
         if (strcmp(list->names[i], copy) == 0) return;
     }
-    if (list->count == list->capacity) {
-        const size_t more = list->capacity == 0 ? 64 : 2 * list->capacity;
-        const char **room = dl_arena_alloc(list->arena, more, sizeof *room);
-        if (list->count > 0) memcpy(room, list->names, list->count * sizeof *room);
-        list->names = room;
-        list->capacity = more;
-    }
+    list->names = dl_arena_grow(list->arena, list->names, list->count, sizeof *list->names);
     list->names[list->count++] = copy;
 }
 

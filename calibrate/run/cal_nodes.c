@@ -21,7 +21,7 @@ struct survey {
     struct dl_arena *arena;
     const char *hosts;
     struct dl_cal_pair *pairs;
-    size_t count, capacity;
+    size_t count;
     const char *why; /* the last query failed; NULL: it did not */
 };
 
@@ -69,13 +69,7 @@ size_t dl_cal_slow_nodes(const struct dl_cal_pair *pairs, size_t pair_count, siz
 
 static enum dl_code keep_pair(struct survey *s, const struct dl_raw_sample *sample,
                               struct dl_err *err) {
-    if (s->count == s->capacity) {
-        const size_t more = s->capacity == 0 ? 256 : 2 * s->capacity;
-        struct dl_cal_pair *room = dl_arena_alloc(s->arena, more, sizeof *room);
-        if (s->count > 0) memcpy(room, s->pairs, s->count * sizeof *room);
-        s->pairs = room;
-        s->capacity = more;
-    }
+    s->pairs = dl_arena_grow(s->arena, s->pairs, s->count, sizeof *s->pairs);
     s->pairs[s->count++] =
         (struct dl_cal_pair){dl_cal_shape_number(sample->shape, "bytes"), sample->median_s,
                              (int)dl_cal_shape_number(sample->shape, "from"),

@@ -52,7 +52,7 @@ static enum dl_code hear_version(void *context, const char *text, size_t length,
     (void)err;
     struct survey *s = context;
     const char *line = dl_arena_strndup(s->arena, text, length);
-    if (line != NULL && (strstr(line, "Open MPI") != NULL || strstr(line, "OpenRTE") != NULL))
+    if (strstr(line, "Open MPI") != NULL || strstr(line, "OpenRTE") != NULL)
         s->tools->open_mpi = true;
     return DL_OK;
 }

@@ -23,26 +23,14 @@ enum dl_code dl_arguments_add(struct dl_arguments *a, const char *name, const ch
     const int at = place_of(a, name, strlen(name));
     if (at == DL_ARGUMENTS)
         return dl_fail_at(err, a->path, line, 1, NULL, "more than %d arguments", DL_ARGUMENTS);
-    if (at == a->room) {
-        a->room = a->room > 0 ? 2 * a->room : 128;
-        struct dl_argument *more = dl_arena_alloc(a->arena, (size_t)a->room, sizeof *more);
-        if (a->count > 0) memcpy(more, a->all, (size_t)a->count * sizeof *more);
-        a->all = more;
-    }
-    if (at == a->count) a->count++;
+    if (at == a->count)
+        a->all = dl_arena_grow(a->arena, a->all, (size_t)a->count++, sizeof *a->all);
     a->all[at] = (struct dl_argument){.name = name, .value = value, .line = line};
     return DL_OK;
 }
 
-/* Skips the texts of a list of known length. */
-static void push(struct dl_arena *arena, const char ***texts, int *count, int *room,
-                 const char *text) {
-    if (*count == *room) {
-        *room = *room > 0 ? 2 * *room : 64;
-        const char **more = dl_arena_alloc(arena, (size_t)*room, sizeof *more);
-        if (*count > 0) memcpy(more, *texts, (size_t)*count * sizeof *more);
-        *texts = more;
-    }
+static void push(struct dl_arena *arena, const char ***texts, int *count, const char *text) {
+    *texts = dl_arena_grow(arena, *texts, (size_t)*count, sizeof **texts);
     (*texts)[(*count)++] = text;
 }
 
@@ -54,14 +42,13 @@ void dl_arguments_note(struct dl_arguments *a, const char *format, ...) {
     va_end(arguments);
     for (int i = 0; i < a->remark_count; i++)
         if (strcmp(a->remarks[i], text) == 0) return;
-    push(a->arena, &a->remarks, &a->remark_count, &a->remark_room, dl_arena_strdup(a->arena, text));
+    push(a->arena, &a->remarks, &a->remark_count, dl_arena_strdup(a->arena, text));
 }
 
 static void remember(struct dl_arguments *a, const char *name, size_t length) {
     for (int i = 0; i < a->asked_count; i++)
         if (strncmp(a->asked[i], name, length) == 0 && a->asked[i][length] == '\0') return;
-    push(a->arena, &a->asked, &a->asked_count, &a->asked_room,
-         dl_arena_strndup(a->arena, name, length));
+    push(a->arena, &a->asked, &a->asked_count, dl_arena_strndup(a->arena, name, length));
 }
 
 const struct dl_argument *dl_arguments_find(struct dl_arguments *a, const char *names) {
@@ -151,28 +138,16 @@ enum dl_code dl_arguments_number(struct dl_arguments *a, const char *names, doub
 /* ---- arguments that no reader requested ---- */
 
 /* Argument names are matched by their last part, too: "optim.lr" by "lr". */
-static bool matches(const char *patterns, const char *name) {
+static bool matches(const char *pattern, const char *name) {
     const char *dot = strrchr(name, '.');
-    char pattern[128];
-    while (*patterns != '\0') {
-        const size_t length = strcspn(patterns, " ");
-        if (length > 0 && length < sizeof pattern) {
-            memcpy(pattern, patterns, length);
-            pattern[length] = '\0';
-            if (fnmatch(pattern, name, 0) == 0) return true;
-            if (dot != NULL && strchr(pattern, '.') == NULL && fnmatch(pattern, dot + 1, 0) == 0)
-                return true;
-        }
-        patterns += length;
-        patterns += strspn(patterns, " ");
-    }
-    return false;
+    return fnmatch(pattern, name, 0) == 0 ||
+           (dot != NULL && strchr(pattern, '.') == NULL && fnmatch(pattern, dot + 1, 0) == 0);
 }
 
 static enum dl_argument_use use_of(const struct dl_argument *argument,
                                    const struct dl_argument_class *row) {
-    for (; row->patterns != NULL; row++)
-        if (matches(row->patterns, argument->name)) return row->use;
+    for (; row->pattern != NULL; row++)
+        if (matches(row->pattern, argument->name)) return row->use;
     return 0;
 }
 
@@ -252,7 +227,7 @@ static int list_of(const struct dl_arguments *a, const struct dl_argument *argum
     if (use == DL_COSTS_NOTHING || off) return COSTS_NOTHING;
     if (use == DL_NOT_MODELLED) return NOT_MODELLED;
     if (*what != NULL && is_off(argument)) return COSTS_NOTHING;
-    if (*what == NULL && is_misspelt(a, argument->name)) *what = "a slip of the pen";
+    if (*what == NULL && is_misspelt(a, argument->name)) *what = "a misspelling";
     return UNKNOWN;
 }
 

@@ -22,11 +22,11 @@ struct dl_arguments {
     const char *path; /* of the file, for messages */
     struct dl_arena *arena;
     struct dl_argument *all; /* of equal names the last, at the place of the first */
-    int count, room;
+    int count;
     const char **asked; /* names that readers requested, for suggestions */
-    int asked_count, asked_room;
+    int asked_count;
     const char **remarks; /* what a reader assumed, where it had a choice */
-    int remark_count, remark_room;
+    int remark_count;
 };
 
 void dl_arguments_start(struct dl_arguments *out, const char *path, struct dl_arena *arena);
@@ -64,16 +64,16 @@ enum dl_argument_use {
     DL_NOT_MODELLED,         /* where it is switched on */
     DL_NOT_MODELLED_EVEN_OFF /* on by default */
 };
-/* A row: names that match one of the patterns (of fnmatch), which stand between blanks. */
+/* Names that match a pattern of fnmatch. */
 struct dl_argument_class {
     enum dl_argument_use use;
-    const char *patterns;
+    const char *pattern;
 };
 struct dl_argument_lists {
     const char **taken, **costs_nothing, **not_modelled, **unknown; /* NULL-terminated */
 };
 /* The first row that matches counts, of the format's own table before the common one; tables end by
- * patterns NULL. DL_ERR_INPUT, unless skip: an argument looks like a degree, a precision, a
+ * pattern NULL. DL_ERR_INPUT, unless skip: an argument looks like a degree, a precision, a
  * compiler or an offload and no row of the format's own knows it, or it is misspelt. */
 enum dl_code dl_arguments_sort(struct dl_arguments *arguments, const struct dl_argument_class *own,
                                const struct dl_argument_class *common, bool skip,

@@ -16,19 +16,15 @@ static const char *const maxtext_frameworks[] = {"jax-maxtext", NULL};
 static const char *const titan_frameworks[] = {"pytorch-fsdp2", "pytorch-fsdp", NULL};
 
 const struct dl_run_format dl_run_formats[] = {
-    {"megatron", megatron_frameworks, NULL, dl_run_read_megatron, dl_megatron_plan,
-     dl_megatron_classes},
-    {"nemo", megatron_frameworks, NULL, dl_run_read_megatron, dl_megatron_plan,
-     dl_megatron_classes},
+    {"megatron", megatron_frameworks, NULL, dl_run_read_megatron, dl_megatron_plan, "megatron"},
+    {"nemo", megatron_frameworks, NULL, dl_run_read_megatron, dl_megatron_plan, "megatron"},
     {"torchtitan", titan_frameworks, NULL, dl_run_read_torchtitan, dl_torchtitan_plan,
-     dl_torchtitan_classes},
-    {"deepspeed", deepspeed_frameworks, NULL, dl_run_read_json, dl_deepspeed_plan,
-     dl_deepspeed_classes},
-    {"accelerate", fsdp_frameworks, NULL, dl_run_read_yaml, dl_accelerate_plan,
-     dl_accelerate_classes},
-    {"composer", fsdp_frameworks, NULL, dl_run_read_yaml, dl_composer_plan, dl_composer_classes},
-    {"maxtext", maxtext_frameworks, NULL, dl_run_read_yaml, dl_maxtext_plan, dl_maxtext_classes},
-    {"launch", ddp_frameworks, NULL, dl_run_read_script, dl_launch_plan, dl_launch_classes},
+     "torchtitan"},
+    {"deepspeed", deepspeed_frameworks, NULL, dl_run_read_json, dl_deepspeed_plan, "deepspeed"},
+    {"accelerate", fsdp_frameworks, NULL, dl_run_read_yaml, dl_accelerate_plan, "accelerate"},
+    {"composer", fsdp_frameworks, NULL, dl_run_read_yaml, dl_composer_plan, "composer"},
+    {"maxtext", maxtext_frameworks, NULL, dl_run_read_yaml, dl_maxtext_plan, "maxtext"},
+    {"launch", ddp_frameworks, NULL, dl_run_read_script, dl_launch_plan, "launch"},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -109,8 +105,10 @@ enum dl_code dl_run_import(struct dl_context *context, const struct dl_run_sourc
     DL_TRY(format->read(&source, run));
     if (asked->ranks > 0) run->ranks = (double)asked->ranks;
     DL_TRY(plan_of(format, run));
-    return dl_arguments_sort(&run->arguments, format->classes, dl_common_classes,
-                             asked->skip_unknown || run->complete, &out->lists, err);
+    const struct dl_argument_class *own, *common;
+    DL_TRY(dl_argument_classes_read(&context->data, format->arguments, arena, &own, &common, err));
+    return dl_arguments_sort(&run->arguments, own, common, asked->skip_unknown || run->complete,
+                             &out->lists, err);
 }
 
 enum dl_code dl_import_run(struct dl_context *context, const struct dl_options *options,

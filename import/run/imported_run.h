@@ -63,23 +63,14 @@ struct dl_run_format {
     bool (*knows)(const struct dl_run_source *source);
     enum dl_code (*read)(const struct dl_run_source *source, struct dl_run *run);
     enum dl_code (*plan)(struct dl_run *run);
-    const struct dl_argument_class *classes;
+    const char *arguments; /* format of its rows in data/run_arguments.csv */
 };
 extern const struct dl_run_format dl_run_formats[]; /* ended by name NULL */
-/* Names that sound like a degree or a precision and belong to checkpoints, logs and profilers: the
- * first row of each format's table. */
-#define DL_CERTAIN                                                                                 \
-    {                                                                                              \
-        DL_COSTS_NOTHING,                                                                          \
-            "exp_manager.* checkpoint.* profiling.* nsys_profile.* logger.* logging.* metrics.* "  \
-            "comm.* debug.* run.* validation.* ckpt_fully_parallel_save "                          \
-            "ckpt_fully_parallel_load ckpt_fully_parallel_load_per_rank_objects "                  \
-            "no_ckpt_fully_parallel_save no_ckpt_load_validate_sharding_integrity "                \
-            "dist_ckpt_optim_fully_reshardable data_parallel_random_init load_precision"           \
-    }
-extern const struct dl_argument_class dl_common_classes[], dl_megatron_classes[],
-    dl_torchtitan_classes[], dl_deepspeed_classes[], dl_accelerate_classes[], dl_composer_classes[],
-    dl_maxtext_classes[], dl_launch_classes[];
+/* The classes of the arguments of a format, and those of every format: rows of
+ * data/run_arguments.csv. DL_ERR_INPUT: no such table, or a row without a use. */
+enum dl_code dl_argument_classes_read(const struct dl_data *data, const char *format,
+                                      struct dl_arena *arena, const struct dl_argument_class **own,
+                                      const struct dl_argument_class **common, struct dl_err *err);
 
 /* ---- readers of text ---- */
 enum dl_code dl_run_read_script(const struct dl_run_source *source, struct dl_run *run);

@@ -17,6 +17,9 @@ struct dl_megatron_reader {
 
 /* Numbers from 0 to what is believed. */
 enum dl_code dl_megatron_number(struct dl_megatron_reader *r, const char *names, double *inout);
+/* DL_ERR_INPUT: "expected EXPECTED, found ...". */
+enum dl_code dl_megatron_unknown(struct dl_megatron_reader *r, const char *names,
+                                 const char *expected);
 /* The pattern of layers of a hybrid, and the sizes of its Mamba layers; nothing of other models. */
 enum dl_code dl_megatron_hybrid(struct dl_megatron_reader *r);
 /* The workload. */

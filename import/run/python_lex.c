@@ -7,7 +7,7 @@
 struct lexer {
     struct dl_py *py;
     const char *path, *at, *end, *line_start;
-    int line, depth, indent, room;
+    int line, depth, indent;
     bool fresh; /* at the start of a logical line */
     struct dl_py_module *out;
 };
@@ -19,12 +19,7 @@ static enum dl_code fail(const struct lexer *l, const char *expected) {
 
 static struct dl_py_token *push(struct lexer *l, enum dl_py_token_kind kind) {
     struct dl_py_module *m = l->out;
-    if (m->count == l->room) {
-        l->room = l->room > 0 ? 2 * l->room : 256;
-        struct dl_py_token *more = dl_arena_alloc(l->py->arena, (size_t)l->room, sizeof *more);
-        if (m->count > 0) memcpy(more, m->tokens, (size_t)m->count * sizeof *more);
-        m->tokens = more;
-    }
+    m->tokens = dl_arena_grow(l->py->arena, m->tokens, (size_t)m->count, sizeof *m->tokens);
     struct dl_py_token *t = &m->tokens[m->count++];
     *t = (struct dl_py_token){.kind = kind,
                               .starts = l->fresh,

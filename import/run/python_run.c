@@ -97,7 +97,7 @@ static bool is_target(const struct dl_py_token *t) {
     return false;
 }
 
-/* The operator of an assignment on the line; -1: it is none. */
+/* The operator of an assignment on the line; -1: no assignment. */
 static int assignment_at(const struct dl_py_module *m, int at, int stop) {
     for (int depth = 0; at < stop; at++) {
         const struct dl_py_token *t = &m->tokens[at];

@@ -19,24 +19,6 @@ static const struct dl_run_key deepspeed_keys[] = {
     {"tensor_parallel.autotp_size", DL_SLOT_TP, NULL, NULL},
     {"sequence_parallel_size", DL_SLOT_CP, NULL, NULL},
     {NULL, 0, NULL, NULL}};
-const struct dl_argument_class dl_deepspeed_classes[] = {
-    DL_CERTAIN,
-    {DL_COSTS_NOTHING, "fp16.loss_scale* fp16.initial_scale_power fp16.*hysteresis "
-                       "fp16.min_loss_scale"},
-    {DL_NOT_MODELLED,
-     "*offload* zero_optimization.* activation_checkpointing.* communication_data_type "
-     "gradient_predivide* prescale_gradients sparse_gradients sparse_attention.* amp.* "
-     "compression_training.* curriculum* data_efficiency.* progressive_layer_drop.* autotuning.* "
-     "flops_profiler.* aio.* zero_allow_untested_optimizer fp16.* bf16.* data_types.* "
-     "hybrid_engine.* compile.* quantize* graph_harvesting eigenvalue.* disable_allgather "
-     "use_data_before_expert* domino.* *torch_autocast* sequence_parallel* "
-     "zero_force_ds_cpu_optimizer seq_parallel_communication_data_type tensor_parallel.* "
-     "weight_quantization.* pipeline.*"},
-    {DL_COSTS_NOTHING,
-     "dump_state optimizer.params.* scheduler.type scheduler.params.* elasticity.* "
-     "monitor_config.* csv_monitor.* memory_breakdown comms_logger.* flops_profiler.* "},
-    {0, NULL}};
-
 /* The framework is the one that shards so; frameworks that split layers stand for DeepSpeed's
  * tensor ranks (AutoTP) and sequence ranks (Ulysses). */
 static enum dl_code deepspeed_framework(struct dl_run *run, struct dl_run_slots *s) {
@@ -125,25 +107,6 @@ static const struct dl_run_key accelerate_keys[] = {
     {"parallelism_config.parallelism_config_tp_size", DL_SLOT_TP, NULL, NULL},
     {"parallelism_config.parallelism_config_cp_size", DL_SLOT_CP, NULL, NULL},
     {NULL, 0, NULL, NULL}};
-const struct dl_argument_class dl_accelerate_classes[] = {
-    DL_CERTAIN,
-    {DL_NOT_MODELLED,
-     "*offload* fsdp_config.fsdp_backward_prefetch* fsdp_config.fsdp_forward_prefetch "
-     "fsdp_config.fsdp_use_orig* fsdp_config.fsdp_auto_wrap* fsdp_config.fsdp_transformer* "
-     "fsdp_config.fsdp_min_num* fsdp_config.fsdp_version fsdp_config.fsdp_reshard* "
-     "deepspeed_config.* dynamo_config.* megatron_lm_config.* fp8_config.* parallelism_config.* "
-     "mpirun_config.* enable_cpu_affinity use_cpu ipex_config.*"},
-    {DL_COSTS_NOTHING,
-     "compute_environment downcast_bf16 machine_rank main_process_ip main_process_port "
-     "main_training_function same_network gpu_ids rdzv_backend rdzv_conf tpu_name tpu_zone "
-     "tpu_env tpu_use_cluster tpu_use_sudo tpu_downcast_bf16 "
-     "fsdp_config.fsdp_state_dict_type fsdp_config.fsdp_sync_module_states "
-     "fsdp_config.fsdp_cpu_ram_efficient_loading num_cpu_threads_per_process commands "
-     "command_file iam_role_name deepspeed_config.zero3_save_16bit_model "
-     "deepspeed_config.zero3_init_flag deepspeed_config.gradient_clipping "
-     "deepspeed_config.deepspeed_multinode_launcher "},
-    {0, NULL}};
-
 /* FSDP shards in full unless the file says otherwise. */
 static void add_fsdp_offload(struct dl_run *run, const struct dl_run_slots *s, const char *names) {
     const char *stage = s->words[DL_SLOT_SHARDING];
@@ -195,41 +158,6 @@ static const struct dl_run_key composer_keys[] = {
     {"model.pretrained_model_name_or_path|model.name_or_path|model.pretrained_model_name",
      DL_SLOT_MODEL, NULL, NULL},
     {NULL, 0, NULL, NULL}};
-const struct dl_argument_class dl_composer_classes[] = {
-    DL_CERTAIN,
-    {DL_NOT_MODELLED, "fsdp_config.mixed_precision *offload* compile_config* "
-                      "fsdp_config.activation_checkpointing_* fsdp_config.limit_all* "
-                      "fsdp_config.backward_prefetch fsdp_config.forward_prefetch "
-                      "model.attn_config.attn_impl model.fc_type tp_config.* *peft* *packing*"},
-    {DL_COSTS_NOTHING,
-     "variables.* scheduler.* eval_loader.* callbacks.* loggers.* integrations.* "
-     "optimizer.lr optimizer.betas optimizer.eps optimizer.weight_decay "
-     "algorithms.gradient_clipping.* max_duration device_eval_batch_size "
-     "eval_subset_num_batches eval_first eval_gauntlet eval_gauntlet_str "
-     "console_log_interval log_to_console progress_bar python_log_level dist_timeout "
-     "autoresume save_num_checkpoints_to_keep save_overwrite save_filename "
-     "save_latest_filename save_weights_only save_ignore_keys load_weights_only "
-     "load_ignore_keys load_strict_model_weights icl_tasks icl_tasks.* icl_tasks_str "
-     "icl_max_seq_len "
-     "icl_seq_len model.init_device model.init_config.* model.loss_fn model.name "
-     "model.pretrained model.use_auth_token model.attn_config.attn_uses_sequence_id "
-     "model.attn_config.softmax_scale model.attn_config.alibi_bias_max "
-     "model.attn_config.rope_theta model.ffn_config.moe_lbl_in_fp32 "
-     "fsdp_config.state_dict_type fsdp_config.sync_module_states fsdp_config.verbose "
-     "fsdp_config.activation_checkpointing_reentrant fsdp_config.load_monolith_rank0_only "
-     "train_loader.name train_loader.drop_last train_loader.num_workers "
-     "train_loader.pin_memory train_loader.prefetch_factor train_loader.persistent_workers "
-     "train_loader.timeout train_loader.dataset.local train_loader.dataset.remote "
-     "train_loader.dataset.split train_loader.dataset.shuffle "
-     "train_loader.dataset.shuffle_seed train_loader.dataset.shuffle_algo "
-     "train_loader.dataset.shuffle_block_size train_loader.dataset.max_seq_len "
-     "train_loader.dataset.eos_token_id train_loader.dataset.num_canonical_nodes "
-     "train_loader.dataset.hf_name train_loader.dataset.hf_kwargs.* "
-     "train_loader.dataset.preprocessing_fn train_loader.dataset.streams.* "
-     "train_loader.dataset.decoder_only_format train_loader.dataset.allow_pad_trimming image "
-     "command compute.cluster compute.instance parameters.* expandable_segments "},
-    {0, NULL}};
-
 static const struct dl_run_shape mpt_shape[] = {
     {"model.d_model", "hidden", NAN},
     {"model.n_layers", "layers", NAN},
@@ -305,22 +233,6 @@ static const struct dl_run_key launch_keys[] = {
     {"fsdp", DL_SLOT_SHARDING, fsdp_words, NULL},
     {"zero_optimization.stage|zero_stage", DL_SLOT_SHARDING, zero_stages, NULL},
     {NULL, 0, NULL, NULL}};
-const struct dl_argument_class dl_launch_classes[] = {
-    DL_CERTAIN,
-    {DL_NOT_MODELLED,
-     "*offload* deepspeed* zero_optimization.* fp16_allreduce use_adasum *lora* *qlora* "
-     "fsdp_* *packing use_flash* attn_implementation ddp_* *compression* torch_compile_* "
-     "*cudnn_benchmark* use_liger* *quant*"},
-    {DL_COSTS_NOTHING,
-     "epochs num_train_epochs num_epochs num_iters num_warmup_batches num_batches_per_iter "
-     "bf16_full_eval fp16_full_eval remove_unused_columns overwrite_output_dir "
-     "overwrite_cache do_train do_eval do_predict push_to_hub hub_model_id dist_url "
-     "dist_backend world_size multiprocessing_distributed workers j gpu print_freq p no_cuda "
-     "data_dir data train_dir val_dir log_interval checkpoint_format num_workers pin_mem "
-     "logging_first_step disable_tqdm dataloader_persistent_workers max_train_samples "
-     "max_eval_samples "},
-    {0, NULL}};
-
 /* --fsdp "full_shard auto_wrap offload" of Hugging Face's trainer. */
 static void launch_fsdp(struct dl_run *run, struct dl_run_slots *s) {
     const char *words = dl_arguments_word(&run->arguments, "fsdp", "");

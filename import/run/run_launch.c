@@ -17,11 +17,6 @@ const char *dl_paired(const struct dl_word_pair *pairs, const char *word) {
 
 /* ---- launchers ---- */
 
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The number that a word begins with, the last of "1:4"; NAN: none. */
 static double number_of(const char *text) {
     const char *colon = strrchr(text, ':');
@@ -93,7 +88,7 @@ static bool is_launcher(const char *word) {
     static const char names[] = " srun sbatch salloc accelerate mpirun mpiexec orterun horovodrun "
                                 "composer torchrun deepspeed jsrun ";
     char spaced[80];
-    snprintf(spaced, sizeof spaced, " %.70s ", last_part(word));
+    snprintf(spaced, sizeof spaced, " %.70s ", dl_base_name(word));
     return strstr(names, spaced) != NULL;
 }
 
@@ -123,8 +118,8 @@ void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, in
     for (int i = 0; i < PLACES; i++) p[i] = NAN;
     for (int i = 0; i < count; i++) {
         const char *word = words->texts[i], *equals = strchr(word, '=');
-        if (is_launcher(word)) launcher = last_part(word);
-        torch = torch || strcmp(last_part(word), "torchrun") == 0 ||
+        if (is_launcher(word)) launcher = dl_base_name(word);
+        torch = torch || strcmp(dl_base_name(word), "torchrun") == 0 ||
                 strncmp(word, "torch.distributed", 17) == 0;
         if (word[0] != '-') continue;
         const char *name = word + strspn(word, "-");
@@ -218,15 +213,10 @@ void dl_launch_devices(struct dl_run *run, double least) {
 
 /* ---- the program ---- */
 
-static bool ends_with(const char *word, const char *end) {
-    const size_t length = strlen(word), size = strlen(end);
-    return length >= size && strcmp(word + length - size, end) == 0;
-}
-
 /* The program among the words, a script or a module of Python; count: none. */
 static int program_at(const struct dl_shell_list *words) {
     for (int i = 0; i < words->count; i++) {
-        if (ends_with(words->texts[i], ".py")) return i;
+        if (dl_ends_in(words->texts[i], ".py")) return i;
         if (i > 0 && strcmp(words->texts[i - 1], "-m") == 0 &&
             strncmp(words->texts[i], "torch.distributed", 17) != 0)
             return i;
@@ -341,7 +331,7 @@ static void push_words(struct dl_arena *arena, struct dl_shell_list *out, const 
 
 /* A file of variables with arguments, which another script starts. */
 static enum dl_code add_variables(struct dl_run *run, const struct dl_shell *shell) {
-    struct dl_shell_list all = {NULL, 0, 0};
+    struct dl_shell_list all = {NULL, 0};
     for (int i = 0; i < shell->variable_count; i++) {
         const struct dl_shell_variable *v = &shell->variables[i];
         for (int k = 0; k < v->values.count; k++) {
@@ -464,7 +454,7 @@ enum dl_code dl_run_read_script(const struct dl_run_source *source, struct dl_ru
         dl_shell_set(&shell, dl_arena_strndup(arena, *pair, (size_t)(equals - *pair)), equals + 1);
     }
     if (source->arguments != NULL) {
-        struct dl_shell_list words = {NULL, 0, 0};
+        struct dl_shell_list words = {NULL, 0};
         push_words(arena, &words, source->arguments);
         dl_shell_arguments(&shell, &words);
     }
@@ -474,7 +464,7 @@ enum dl_code dl_run_read_script(const struct dl_run_source *source, struct dl_ru
     from_job(run, &shell);
     if (c != NULL) {
         const int at = program_at(&c->words);
-        run->program = last_part(c->words.texts[at]);
+        run->program = dl_base_name(c->words.texts[at]);
         dl_launch_options(run, &c->words, at);
         DL_TRY(add_words(run, &c->words, at + 1, c->line));
         DL_TRY(add_deepspeed(source, run, &shell));

@@ -32,42 +32,6 @@ static const struct dl_run_key maxtext_keys[] = {
     {"remat_policy", DL_SLOT_RECOMPUTE, policies, NULL},
     {"opt_type", DL_SLOT_OPTIMIZER, dl_optimizer_pairs, NULL},
     {NULL, 0, NULL, NULL}};
-const struct dl_argument_class dl_maxtext_classes[] = {
-    DL_CERTAIN,
-    {DL_NOT_MODELLED_EVEN_OFF, "megablox sparse_matmul scan_layers"},
-    {DL_NOT_MODELLED,
-     "*offload* *remat* attention logical_axis_rules* data_sharding* mesh_axes *_for_vit "
-     "*_for_audio "
-     "use_multimodal* weight_dtype grad_dtype *_dtype *quant* *overlap* scan_layers "
-     "use_iota_embed fused_* *_block_* sa_* megablox sparse_matmul capacity_factor "
-     "use_ring_of_experts "
-     "load_balance* num_pipeline* pipeline_* *pipeline* shard_* *shard* logits_dot_in_fp32 "
-     "float32_* matmul_precision activations_in_float32 cast_logits* xla* mtp_eval* "
-     "use_custom_sort* "
-     "compile* compiled_* context_parallel_* *logits_soft_cap"},
-    {DL_COSTS_NOTHING,
-     "mtp_loss_scaling_factor base_config run_name hardware base_output_directory dataset_type "
-     "dataset_path "
-     "dataset_name eval_dataset_name eval_interval eval_steps eval_per_device_batch_size "
-     "max_segments_per_seq reuse_example_batch async_checkpointing enable_checkpointing "
-     "checkpoint_period load_parameters_path load_full_state_path learning_rate "
-     "warmup_steps_fraction learning_rate_schedule_steps cosine_learning_rate_final_fraction "
-     "adam_b1 adam_b2 adam_eps adam_eps_root adam_weight_decay gradient_clipping_threshold "
-     "enable_goodput_recording monitor_goodput enable_single_controller rope_type "
-     "rope_factor rope_interleave rope_linear_scaling_factor rope_max_timescale "
-     "local_rope_max_timescale rope_attention_scaling rope_truncate rope_use_scale "
-     "max_position_embeddings original_max_position_embeddings mscale beta_fast beta_slow "
-     "normalization_layer_epsilon normalize_embedding_logits temperature_tuning "
-     "nope_layer_interval mlp_activations_limit "
-     "load_balance_loss_weight norm_topk_prob routed_scaling_factor routed_score_func "
-     "routed_bias_update_rate n_routing_groups topk_routing_group packing model_call_mode "
-     "override_model_config tokenizer_path tokenizer_type add_bos add_eos hf_path "
-     "hf_train_files grain_train_files grain_worker_count profiler profiler_steps "
-     "skip_first_n_steps_for_profiler upload_all_profiler_results metrics_file jax_cache_dir "
-     "init_weights_seed target_eval_loss log_moe_bias_norms logits_via_embedding "
-     "enable_dropout save_config_to_gcs image_placeholder "},
-    {0, NULL}};
-
 /* ---- the model ---- */
 
 /* Properties of a kind of decoder that are no numbers. */

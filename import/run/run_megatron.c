@@ -8,7 +8,7 @@
 #include "import/run/megatron_internal.h"
 #include "model/core/text.h"
 
-static enum dl_code unknown_word(struct dl_megatron_reader *r, const char *names,
+enum dl_code dl_megatron_unknown(struct dl_megatron_reader *r, const char *names,
                                  const char *expected) {
     return dl_arguments_fail(r->a, names, r->err, "expected %s, found \"%.60s\"", expected,
                              dl_arguments_word(r->a, names, ""));
@@ -155,8 +155,8 @@ static enum dl_code read_sharding(struct dl_megatron_reader *r) {
     const char *stage = dl_paired(stages, word);
     double copies = 1, deepspeed = 0;
     if (stage == NULL)
-        return unknown_word(r, "data_parallel_sharding_strategy",
-                            "no_shard, optim, optim_grads or optim_grads_params");
+        return dl_megatron_unknown(r, "data_parallel_sharding_strategy",
+                                   "no_shard, optim, optim_grads or optim_grads_params");
     const bool fsdp = dl_arguments_flag(r->a, "use_megatron_fsdp|use_custom_fsdp"),
                torch = dl_arguments_flag(r->a, "use_torch_fsdp2"),
                shares = dl_arguments_flag(r->a, "use_distributed_optimizer") ||
@@ -296,7 +296,7 @@ static enum dl_code read_recompute(struct dl_megatron_reader *r) {
                                                 {NULL, NULL}};
     const char *names = "recompute_granularity|activations_checkpoint_granularity",
                *mode = dl_paired(modes, dl_arguments_word(r->a, names, "none"));
-    if (mode == NULL) return unknown_word(r, names, "full or selective");
+    if (mode == NULL) return dl_megatron_unknown(r, names, "full or selective");
     double layers = NAN;
     DL_TRY(dl_megatron_number(r,
                               "recompute_num_layers|activations_checkpoint_num_layers|"
@@ -359,8 +359,8 @@ static enum dl_code read_dispatch(struct dl_megatron_reader *r) {
         dl_plan_words_add(r->out, "expert-imbalance", "1");
     const char *type = dl_paired(types, dl_arguments_word(r->a, type_names, "allgather")),
                *backend = dl_paired(backends, dl_arguments_word(r->a, backend_names, "deepep"));
-    if (type == NULL) return unknown_word(r, type_names, "allgather, alltoall or flex");
-    if (backend == NULL) return unknown_word(r, backend_names, "deepep or hybridep");
+    if (type == NULL) return dl_megatron_unknown(r, type_names, "allgather, alltoall or flex");
+    if (backend == NULL) return dl_megatron_unknown(r, backend_names, "deepep or hybridep");
     if (r->ep <= 1 || (r->recipe && !given && !direct)) return DL_OK;
     if (r->out->framework != NULL && strcmp(r->out->framework, "megatron-core") != 0) return DL_OK;
     dl_plan_words_add(r->out, "moe-dispatch", "%s",
@@ -409,7 +409,7 @@ static enum dl_code read_precision(struct dl_megatron_reader *r) {
         {NULL, NULL}};
     static const char names[] = "precision|mixed_precision|compute_dtype";
     const char *precision = dl_paired(precisions, dl_arguments_word(r->a, names, "32"));
-    if (precision == NULL) return unknown_word(r, names, "bf16, 16 or 32");
+    if (precision == NULL) return dl_megatron_unknown(r, names, "bf16, 16 or 32");
     if (dl_arguments_flag(r->a, "bf16|bf16.enabled")) precision = "bf16";
     if (dl_arguments_flag(r->a, "fp16|fp16.enabled")) precision = "fp16";
     const char *recipe = dl_arguments_word(r->a, "fp8_recipe", "delayed");

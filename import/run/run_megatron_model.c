@@ -30,12 +30,6 @@ static void key_word(struct dl_megatron_reader *r, const char *name, const char 
     dl_text_printf(r->out->workload, ",%s=%s", name, value);
 }
 
-static enum dl_code unknown_word(struct dl_megatron_reader *r, const char *names,
-                                 const char *expected) {
-    return dl_arguments_fail(r->a, names, r->err, "expected %s, found \"%.60s\"", expected,
-                             dl_arguments_word(r->a, names, ""));
-}
-
 /* ---- which model ---- */
 
 /* Models other than decoder-only transformers: the key or program that identifies them, and the
@@ -159,7 +153,8 @@ static enum dl_code read_mlp(struct dl_megatron_reader *r) {
                                                       {"squared_relu", "relu2"},
                                                       {NULL, NULL}};
     const char *mlp = dl_paired(activations, dl_arguments_word(r->a, "activation", "gelu"));
-    if (mlp == NULL) return unknown_word(r, "activation", "gelu, swiglu, geglu or squared-relu");
+    if (mlp == NULL)
+        return dl_megatron_unknown(r, "activation", "gelu, swiglu, geglu or squared-relu");
     (void)dl_arguments_flag(r->a, "openai_gelu|gated_linear_unit");
     if (dl_arguments_flag(r->a, "swiglu")) mlp = "swiglu";
     if (dl_arguments_flag(r->a, "quick_geglu")) mlp = "geglu";
@@ -189,9 +184,10 @@ static enum dl_code read_norm(struct dl_megatron_reader *r) {
     const char *norm = dl_paired(norms, dl_arguments_word(r->a, "normalization", "layernorm")),
                *pos = dl_paired(positions, word);
     (void)dl_arguments_flag(r->a, "apply_layernorm_1p");
-    if (norm == NULL) return unknown_word(r, "normalization", "LayerNorm or RMSNorm");
+    if (norm == NULL) return dl_megatron_unknown(r, "normalization", "LayerNorm or RMSNorm");
     if (pos == NULL)
-        return unknown_word(r, "position_embedding_type", "learned_absolute, rope, alibi or none");
+        return dl_megatron_unknown(r, "position_embedding_type",
+                                   "learned_absolute, rope, alibi or none");
     if (dl_arguments_flag(r->a, "no_position_embedding") && strcmp(pos, "learned") == 0)
         pos = "none";
     if (dl_arguments_flag(r->a, "use_rotary_position_embeddings")) pos = "rope";
@@ -251,7 +247,7 @@ static enum dl_code read_window(struct dl_megatron_reader *r) {
     if (window == NULL || window->value == NULL || dl_is_off(window->value)) return DL_OK;
     const char *digits = window->value + strspn(window->value, "([ ");
     const double keys = strtod(digits, NULL);
-    if (!(keys >= 1 && keys <= MOST)) return unknown_word(r, "window_size", "(LEFT,RIGHT)");
+    if (!(keys >= 1 && keys <= MOST)) return dl_megatron_unknown(r, "window_size", "(LEFT,RIGHT)");
     key(r, "window", keys + 1);
     return DL_OK;
 }
@@ -323,7 +319,7 @@ static enum dl_code read_pattern(struct dl_megatron_reader *r) {
         return DL_OK;
     if (read_turns(r, pattern)) return DL_OK;
     if (sscanf(pattern, "%lld%c", &every, &rest) != 1 || every < 1 || every > 1000)
-        return unknown_word(r, "moe_layer_freq", "a number or ([0]*DENSE+[1]*MOE)");
+        return dl_megatron_unknown(r, "moe_layer_freq", "a number or ([0]*DENSE+[1]*MOE)");
     if (every > 1) key(r, "moe_every", (double)every);
     return DL_OK;
 }

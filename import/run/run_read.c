@@ -118,7 +118,6 @@ static enum dl_code rename_all(struct dl_run *run) {
     dl_arguments_start(new, old.path, old.arena);
     new->remarks = old.remarks;
     new->remark_count = old.remark_count;
-    new->remark_room = old.remark_room;
     for (int i = 0; i < old.count; i++) {
         const struct dl_argument *a = &old.all[i];
         DL_TRY(dl_arguments_add(new, renamed(old.arena, a->name), a->value, a->line, run->err));

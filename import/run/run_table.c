@@ -86,8 +86,8 @@ static const struct {
 
 const char *dl_run_workload_of(struct dl_run *run, const char *name) {
     struct dl_err ignored;
-    const char *path, *slash = strrchr(name, '/');
-    char *plain = dl_arena_strdup(run->arguments.arena, slash != NULL ? slash + 1 : name);
+    const char *path;
+    char *plain = dl_arena_strdup(run->arguments.arena, dl_base_name(name));
     for (char *c = plain; *c != '\0'; c++)
         *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c == '_' ? '-' : *c);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)

@@ -17,41 +17,6 @@ struct reader {
     double seq, layers, replicas, shards, tp, cp, ep, etp, pp;
 };
 
-const struct dl_argument_class dl_torchtitan_classes[] = {
-    DL_CERTAIN,
-    {DL_NOT_MODELLED,
-     "*offload* *async_tensor* *async_tp* *enable_loss_parallel *disable_loss_parallel "
-     "enable_compiled_autograd compile.backend *context_parallel_rotate* "
-     "*context_parallel_load* *ring_attention* *reduce_in* mixed_precision_reduce "
-     "*expert_parallel_comm* "
-     "*expert_parallel_a2a* *deepep* optimizer.implementation optimizer.fused optimizer.foreach "
-     "*early_step_in_backward *float8.* *mx.* quantize.* *filter_fqns *fsdp_float8* "
-     "*precompute_float8* "
-     "model.use_flex_attn *per_op_sac* *early_stop *determin* activation_checkpoint.memory_budget* "
-     "activation_checkpoint.visualize* *disable_dynamic* parallelism.module_fqns* "
-     "*pipeline_parallel_split_points *pipeline_parallel_first_stage* "
-     "*pipeline_parallel_last_stage* "
-     "*pipeline_parallel_expert* *enable_fsdp_symm* model.print_after_conversion "
-     "model.attn_backend model.moe_comm_backend model.non_blocking* model.num_mtp* model.tp_gemm* "
-     "model.fuse* model.emulate model.pad_multiple model.fqns compile.mode compile.* override.* "
-     "training.fp8_linear lora.* peft.* training.debug_moe* *max_context* ft_* fault_tolerance.* "
-     "loss.*chunk* training.gc_debug"},
-    {DL_COSTS_NOTHING,
-     "model.norm_type model.tokenizer_path model.hf_assets_path model.print_after_conversion "
-     "experimental.custom_import experimental.custom_args_module "
-     "experimental.custom_model_path memory_estimation.* training.gc_freq "
-     "training.dataset training.dataset_path training.max_norm training.warmup_steps "
-     "training.data_parallel_type training.classifer_free_guidance_prob "
-     "training.classifier_free_guidance_prob training.img_size training.test_mode "
-     "model.model_compile_enabled hf_assets_path dump_folder tokenizer.* dataloader.* validator.* "
-     "profiler.* loss.* parallelism.spmd_backend training.disable_cuda_graphs hf_model "
-     "training.random_timestep activation_checkpoint.preserve_rng_state "
-     "activation_checkpoint.determinism_check activation_checkpoint.debug encoder.* "
-     "inference.* optimizer.lr optimizer.eps optimizer.beta1 optimizer.beta2 "
-     "optimizer.weight_decay optimizer.lr_min "},
-    {0, NULL},
-};
-
 /* Where a key was in each release, the newest first: "a.x|b.x". */
 #define PARALLEL(key) "parallelism." key "|training." key "|experimental." key
 

@@ -10,11 +10,6 @@
 
 enum { DEEPEST = 8 };
 
-static bool ends_in(const char *text, const char *end) {
-    const size_t a = strlen(text), b = strlen(end);
-    return a >= b && strcmp(text + a - b, end) == 0;
-}
-
 static const char *word_of(struct dl_arena *arena, const struct dl_py_value *v) {
     switch (v->kind) {
     case DL_PY_BOOL: return v->number != 0 ? "true" : "false";
@@ -180,7 +175,8 @@ static enum dl_code add_section(struct dl_run *run, const char *function,
 /* What wraps a configuration: to_graph_trainer_config(config, registry). */
 static const struct dl_py_value *unwrapped(struct dl_run *run, const struct dl_py_value *v) {
     const struct dl_py_value *inner = v->kind == DL_PY_OBJECT ? dl_py_argument(v, 0) : NULL;
-    if (inner == NULL || inner->kind != DL_PY_OBJECT || !ends_in(inner->text, "Config")) return v;
+    if (inner == NULL || inner->kind != DL_PY_OBJECT || !dl_ends_in(inner->text, "Config"))
+        return v;
     dl_arguments_note(&run->arguments, "line %d: what %.80s changes is not known", v->line,
                       v->text);
     return inner;
@@ -204,7 +200,7 @@ static enum dl_code read_python(const struct dl_run_source *source, struct dl_ru
     if (run->workload == NULL && dl_arguments_find(&run->arguments, "model.flavor") == NULL)
         return dl_fail_at(run->err, source->path, config->line, 1, name,
                           "the file does not say the flavor of the model: give --workload");
-    if (ends_in(inner->text, "Trainer.Config") &&
+    if (dl_ends_in(inner->text, "Trainer.Config") &&
         !dl_arguments_flag(&run->arguments, "training.disable_cuda_graphs"))
         dl_arguments_note(&run->arguments, "not modelled: CUDA graphs, which this release captures "
                                            "where no pipeline runs");

@@ -164,7 +164,7 @@ enum dl_code dl_shell_run_function(struct dl_shell_reader *outer, const struct d
     r.end = f->end;
     r.jump = r.counted = NULL;
     if (s->depth > MAX_DEPTH / 2) return dl_shell_fail(outer, "functions too deep");
-    const struct dl_shell_list arguments = {words->texts + 1, words->count - 1, 0};
+    const struct dl_shell_list arguments = {words->texts + 1, words->count - 1};
     dl_shell_arguments(s, &arguments);
     s->depth++;
     DL_TRY(dl_shell_run_group(&r, true));

@@ -20,7 +20,7 @@ enum { DL_SHELL_OPEN = 1, DL_SHELL_CLOSE = 2, DL_SHELL_PROGRAM = 3 };
 
 struct dl_shell_list {
     const char **texts;
-    int count, room;
+    int count;
 };
 /* A program that the script would start. */
 struct dl_shell_command {
@@ -50,7 +50,6 @@ struct dl_shell {
     struct dl_shell_file *files;
     struct dl_shell_function *functions;
     int command_count, variable_count, file_count, function_count;
-    int command_room, variable_room, file_room, function_room;
     struct dl_shell_list defaults; /* NAME=WORD that ${NAME:-WORD} took */
     struct dl_shell_list remarks;  /* conditions that were not decided */
     struct dl_shell_list missing;  /* files that it includes and that are not there */

@@ -57,7 +57,7 @@ void dl_shell_batch_lines(struct dl_shell *shell, const char *text, size_t lengt
         const char *stop = memchr(line, '\n', (size_t)(end - line)), *at = line;
         if (stop == NULL) stop = end;
         if ((size_t)(stop - line) > sizeof mark - 1 && strncmp(line, mark, sizeof mark - 1) == 0) {
-            struct dl_shell_list words = {NULL, 0, 0};
+            struct dl_shell_list words = {NULL, 0};
             for (at += sizeof mark - 1; at < stop && *at != '#';) {
                 const char *from = at;
                 while (at < stop && strchr(" \t\r", *at) == NULL) at++;

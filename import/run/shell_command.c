@@ -24,14 +24,8 @@ static void record(struct dl_shell_reader *r, const struct dl_shell_list *words,
     r->status = DL_SHELL_OPEN_QUESTION;
     say_unknown(r, words->texts[0]);
     if (s->command_count >= MAX_COMMANDS) return;
-    if (s->command_count == s->command_room) {
-        s->command_room = 2 * s->command_room + 16;
-        struct dl_shell_command *more =
-            dl_arena_alloc(s->arena, (size_t)s->command_room, sizeof *more);
-        if (s->command_count > 0)
-            memcpy(more, s->commands, (size_t)s->command_count * sizeof *more);
-        s->commands = more;
-    }
+    s->commands =
+        dl_arena_grow(s->arena, s->commands, (size_t)s->command_count, sizeof *s->commands);
     s->commands[s->command_count++] =
         (struct dl_shell_command){.words = *words, .path = r->path, .line = line};
 }
@@ -43,13 +37,8 @@ static const char *joined(struct dl_arena *arena, const struct dl_shell_list *wo
     return dl_text_string(&text);
 }
 
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static struct dl_shell_list from_word(const struct dl_shell_list *words, int from) {
-    return (struct dl_shell_list){words->texts + from, words->count - from, words->count - from};
+    return (struct dl_shell_list){words->texts + from, words->count - from};
 }
 
 /* ---- built-ins ---- */
@@ -107,8 +96,8 @@ static enum dl_code include(struct dl_shell_reader *r, const struct dl_shell_lis
         return DL_OK;
     }
     const struct dl_shell_list arguments = from_word(words, 1);
-    return dl_shell_run_text(r, dl_arena_strdup(s->arena, last_part(words->texts[0])), text, length,
-                             arguments.count > 0 ? &arguments : NULL);
+    return dl_shell_run_text(r, dl_arena_strdup(s->arena, dl_base_name(words->texts[0])), text,
+                             length, arguments.count > 0 ? &arguments : NULL);
 }
 
 static enum dl_code builtin_source(struct dl_shell_reader *r, struct dl_shell_list *words) {
@@ -130,7 +119,7 @@ static enum dl_code builtin_shift(struct dl_shell_reader *r, struct dl_shell_lis
     struct dl_shell *s = r->shell;
     const struct dl_shell_variable *v = dl_shell_find(s, "@");
     const int by = words->count > 1 ? atoi(words->texts[1]) : 1;
-    struct dl_shell_list rest = {NULL, 0, 0};
+    struct dl_shell_list rest = {NULL, 0};
     for (int i = 0; v != NULL && i < v->values.count; i++) {
         dl_shell_clear(s, dl_arena_printf(s->arena, "%d", i + 1));
         v = dl_shell_find(s, "@");
@@ -170,7 +159,7 @@ static enum dl_code builtin_path(struct dl_shell_reader *r, struct dl_shell_list
     if (strcmp(words->texts[0], "pwd") == 0)
         say(r, ".");
     else if (strcmp(words->texts[0], "basename") == 0)
-        say(r, last_part(word));
+        say(r, dl_base_name(word));
     else if (strcmp(words->texts[0], "dirname") != 0)
         say(r, word); /* realpath, readlink */
     else
@@ -256,13 +245,8 @@ static bool filter(struct dl_shell_reader *r, const struct dl_shell_list *words,
 /* ---- programs that start another ---- */
 
 static bool is_shell(const char *word) {
-    const char *name = last_part(word);
+    const char *name = dl_base_name(word);
     return strcmp(name, "bash") == 0 || strcmp(name, "sh") == 0 || strcmp(name, "zsh") == 0;
-}
-
-static bool ends_with(const char *word, const char *end) {
-    const size_t length = strlen(word), size = strlen(end);
-    return length > size && strcmp(word + length - size, end) == 0;
 }
 
 /* Where a shell or a script of one stands among the words; their count: nowhere; -1: behind a
@@ -270,15 +254,15 @@ static bool ends_with(const char *word, const char *end) {
 static int shell_at(const struct dl_shell_list *words) {
     for (int i = 0; i < words->count; i++) {
         const char *word = words->texts[i];
-        if (ends_with(word, ".py")) return -1;
-        if (is_shell(word) || ends_with(word, ".sh") || ends_with(word, ".sbatch")) return i;
+        if (dl_ends_in(word, ".py")) return -1;
+        if (is_shell(word) || dl_ends_in(word, ".sh") || dl_ends_in(word, ".sbatch")) return i;
     }
     return words->count;
 }
 
 static void put_before(struct dl_shell *s, struct dl_shell_command *command,
                        const struct dl_shell_list *prefix, int line) {
-    struct dl_shell_list all = {NULL, 0, 0};
+    struct dl_shell_list all = {NULL, 0};
     for (int k = 0; k < prefix->count; k++) dl_shell_push(s->arena, &all, prefix->texts[k]);
     for (int k = 0; k < command->words.count; k++)
         dl_shell_push(s->arena, &all, command->words.texts[k]);
@@ -297,9 +281,9 @@ static enum dl_code launch(struct dl_shell_reader *r, const struct dl_shell_list
     const bool batch = strcmp(words->texts[0], "sbatch") == 0;
     if (at == words->count && !(batch && input != NULL)) return DL_OK;
     if (at < 0 || s->depth > 20) return DL_OK;
-    const struct dl_shell_list prefix = {words->texts, at, at};
+    const struct dl_shell_list prefix = {words->texts, at};
     if (at < words->count && is_shell(words->texts[at])) at++;
-    while (at < words->count && words->texts[at][0] == '-' && !ends_with(words->texts[at], "c"))
+    while (at < words->count && words->texts[at][0] == '-' && !dl_ends_in(words->texts[at], "c"))
         at++;
     if (at == words->count && input == NULL) return DL_OK;
     *done = true;

@@ -148,7 +148,7 @@ static enum dl_code loop_words(struct dl_shell_reader *r, bool live, const char 
 }
 
 enum dl_code dl_shell_run_for(struct dl_shell_reader *r, bool live) {
-    struct dl_shell_list values = {NULL, 0, 0};
+    struct dl_shell_list values = {NULL, 0};
     const char *name = "";
     bool broken = false;
     dl_shell_skip(r, false);
@@ -214,14 +214,8 @@ enum dl_code dl_shell_define(struct dl_shell_reader *r, const char *name, bool l
     if (r->at >= r->end || (*r->at != '{' && *r->at != '('))
         return dl_shell_fail(r, "expected { of a function");
     if (live) {
-        if (s->function_count == s->function_room) {
-            s->function_room = 2 * s->function_room + 16;
-            struct dl_shell_function *more =
-                dl_arena_alloc(s->arena, (size_t)s->function_room, sizeof *more);
-            if (s->function_count > 0)
-                memcpy(more, s->functions, (size_t)s->function_count * sizeof *more);
-            s->functions = more;
-        }
+        s->functions =
+            dl_arena_grow(s->arena, s->functions, (size_t)s->function_count, sizeof *s->functions);
         s->functions[s->function_count++] = (struct dl_shell_function){
             .name = name, .path = r->path, .text = r->text, .body = r->at, .end = r->end};
     }

@@ -65,7 +65,7 @@ static enum dl_code output(struct fields *f, const char *from, const char *to,
 /* "$..." at *at, which moves behind it. */
 static enum dl_code add_dollar(struct fields *f, const char **at, const char *to, bool quoted) {
     struct dl_shell_reader *r = f->r, walk = *r;
-    struct dl_shell_list values = {NULL, 0, 0};
+    struct dl_shell_list values = {NULL, 0};
     const char *from = *at;
     bool separate = false;
     walk.at = from;
@@ -98,7 +98,7 @@ static enum dl_code add_dollar(struct fields *f, const char **at, const char *to
 
 static enum dl_code add_backquote(struct fields *f, const char **at, const char *to, bool quoted) {
     struct dl_shell_reader walk = *f->r;
-    struct dl_shell_list values = {NULL, 0, 0};
+    struct dl_shell_list values = {NULL, 0};
     const char *from = *at;
     walk.at = from;
     walk.end = to;
@@ -198,7 +198,7 @@ enum dl_code dl_shell_expand(struct dl_shell_reader *r, const char *from, const 
 
 enum dl_code dl_shell_expand_text(struct dl_shell_reader *r, const char *from, const char *to,
                                   bool here, const char **out) {
-    struct dl_shell_list list = {NULL, 0, 0};
+    struct dl_shell_list list = {NULL, 0};
     struct fields f = {.r = r, .out = &list, .begun = true, .word = {.arena = r->shell->arena}};
     if (r->shell->depth > 60) return dl_shell_fail(r, "expansions too deep");
     r->shell->depth++;

@@ -107,7 +107,7 @@ static enum dl_code assign_array(struct dl_shell_reader *r, const char *name, co
                                  const char *to, bool append) {
     struct dl_shell *s = r->shell;
     struct dl_shell_reader inside = *r;
-    struct dl_shell_list values = {NULL, 0, 0}, keys = {NULL, 0, 0};
+    struct dl_shell_list values = {NULL, 0}, keys = {NULL, 0};
     inside.at = from + 1;
     inside.end = to - 1;
     for (dl_shell_skip(&inside, true); inside.at < inside.end; dl_shell_skip(&inside, true)) {
@@ -165,12 +165,7 @@ static enum dl_code write_file(struct dl_shell_reader *r, const struct simple *c
                                const char *text) {
     struct dl_shell *s = r->shell;
     if (strncmp(c->target, "/dev/", 5) == 0 || text[0] == '\0') return DL_OK;
-    if (s->file_count == s->file_room) {
-        s->file_room = 2 * s->file_room + 8;
-        struct dl_shell_file *more = dl_arena_alloc(s->arena, (size_t)s->file_room, sizeof *more);
-        if (s->file_count > 0) memcpy(more, s->files, (size_t)s->file_count * sizeof *more);
-        s->files = more;
-    }
+    s->files = dl_arena_grow(s->arena, s->files, (size_t)s->file_count, sizeof *s->files);
     s->files[s->file_count++] = (struct dl_shell_file){.path = c->target, .text = text};
     return DL_OK;
 }

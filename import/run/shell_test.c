@@ -174,7 +174,7 @@ static enum dl_code next_token(struct dl_shell_reader *r, bool live, struct dl_s
 enum dl_code dl_shell_double_test(struct dl_shell_reader *r, bool live, enum dl_shell_truth *out) {
     static const char *const close[] = {"]]", NULL};
     enum { MOST = 128 };
-    struct dl_shell_list list = {NULL, 0, 0};
+    struct dl_shell_list list = {NULL, 0};
     bool literal[MOST + 2] = {false};
     for (;;) {
         dl_shell_skip(r, false);

@@ -7,13 +7,7 @@
 #include "import/run/shell_internal.h"
 
 void dl_shell_push(struct dl_arena *arena, struct dl_shell_list *list, const char *text) {
-    if (list->count == list->room) {
-        const int room = list->room > 0 ? 2 * list->room : 8;
-        const char **texts = dl_arena_alloc(arena, (size_t)room, sizeof *texts);
-        if (list->count > 0) memcpy(texts, list->texts, (size_t)list->count * sizeof *texts);
-        list->texts = texts;
-        list->room = room;
-    }
+    list->texts = dl_arena_grow(arena, list->texts, (size_t)list->count, sizeof *list->texts);
     list->texts[list->count++] = text;
 }
 
@@ -26,14 +20,8 @@ struct dl_shell_variable *dl_shell_find(const struct dl_shell *shell, const char
 static struct dl_shell_variable *made(struct dl_shell *shell, const char *name) {
     struct dl_shell_variable *found = dl_shell_find(shell, name);
     if (found != NULL) return found;
-    if (shell->variable_count == shell->variable_room) {
-        const int room = 2 * shell->variable_room + 64;
-        struct dl_shell_variable *more = dl_arena_alloc(shell->arena, (size_t)room, sizeof *more);
-        if (shell->variable_count > 0)
-            memcpy(more, shell->variables, (size_t)shell->variable_count * sizeof *more);
-        shell->variables = more;
-        shell->variable_room = room;
-    }
+    shell->variables = dl_arena_grow(shell->arena, shell->variables, (size_t)shell->variable_count,
+                                     sizeof *shell->variables);
     found = &shell->variables[shell->variable_count++];
     found->name = name;
     return found;
@@ -227,11 +215,11 @@ static enum dl_code take_default(struct dl_shell_reader *r, const char *name, co
     dl_shell_push(r->shell->arena, out, word);
     if (operator== '=') dl_shell_set(r->shell, name, word);
     if (operator!= '+' && word[0] != '\0') {
-        struct dl_shell_list *told = &r->shell->defaults;
+        struct dl_shell_list *defaults = &r->shell->defaults;
         const char *text = dl_arena_printf(r->shell->arena, "%s=%s", name, word);
         int at = 0;
-        while (at < told->count && strcmp(told->texts[at], text) != 0) at++;
-        if (at == told->count) dl_shell_push(r->shell->arena, told, text);
+        while (at < defaults->count && strcmp(defaults->texts[at], text) != 0) at++;
+        if (at == defaults->count) dl_shell_push(r->shell->arena, defaults, text);
     }
     return DL_OK;
 }
@@ -310,7 +298,7 @@ static const char *index_end(const char *from, const char *to, const char **key,
 
 enum dl_code dl_shell_parameter(struct dl_shell_reader *r, const char *from, const char *to,
                                 struct dl_shell_list *out, bool *separate) {
-    struct dl_shell_list values = {NULL, 0, 0};
+    struct dl_shell_list values = {NULL, 0};
     const bool length = to - from > 1 && *from == '#', indirect = to - from > 1 && *from == '!';
     bool all = false;
     if (length || indirect) from++;

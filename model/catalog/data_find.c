@@ -14,6 +14,7 @@
 #include "model/core/synonym.h"
 #include "model/catalog/node_class.h"
 #include "model/catalog/store.h"
+#include "model/core/text.h"
 
 static const char SUFFIX[] = ".json";
 static const char LOCAL[] = "local";
@@ -27,12 +28,9 @@ const struct dl_data_kind_words dl_data_kinds[] = {
 };
 const int dl_data_kind_count = sizeof dl_data_kinds / sizeof dl_data_kinds[0];
 
-static bool ends_in_suffix(const char *name) {
-    size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
-    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+bool dl_data_is_path(const char *name) {
+    return strchr(name, '/') != NULL || dl_ends_in(name, SUFFIX);
 }
-
-bool dl_data_is_path(const char *name) { return strchr(name, '/') != NULL || ends_in_suffix(name); }
 
 bool dl_data_exists(const char *path) {
     struct stat status;
@@ -60,7 +58,7 @@ static void names_of_directory(struct names *names, const char *path) {
     DIR *directory = opendir(path);
     if (directory == NULL) return;
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        if (entry->d_name[0] == '.' || !ends_in_suffix(entry->d_name)) continue;
+        if (entry->d_name[0] == '.' || !dl_ends_in(entry->d_name, SUFFIX)) continue;
         const char *name = dl_arena_strndup(names->arena, entry->d_name,
                                             strlen(entry->d_name) - (sizeof SUFFIX - 1));
         names_add(names, name);

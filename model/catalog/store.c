@@ -138,8 +138,7 @@ enum dl_code dl_store_load(const struct dl_data *data, enum dl_data_kind kind, c
     if (made == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     made->hash = hash;
     made->key = dl_arena_strdup(&made->arena, key);
-    enum dl_code code = made->key == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
-    if (code == DL_OK) code = load(data, name, &made->arena, &made->value, err);
+    const enum dl_code code = load(data, name, &made->arena, &made->value, err);
     if (code == DL_OK) kept = add(data->store, made, kind == DL_DATA_INTERVALS);
     if (kept != made) {
         dl_arena_free(&made->arena);

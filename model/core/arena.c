@@ -125,6 +125,15 @@ void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
     return result;
 }
 
+void *dl_arena_grow(struct dl_arena *arena, void *items, size_t count, size_t bytes_each) {
+    enum { FIRST = 16 };
+    const bool full = count == 0 || (count >= FIRST && (count & (count - 1)) == 0);
+    if (!full) return items;
+    void *more = dl_arena_alloc(arena, count == 0 ? FIRST : 2 * count, bytes_each);
+    if (count > 0) memcpy(more, items, count * bytes_each);
+    return more;
+}
+
 char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length) {
     char *copy;
 

@@ -26,6 +26,9 @@ void dl_arena_reserve(struct dl_arena *arena, size_t bytes);
 /* Zeroed memory for `count` objects of `bytes_each`, aligned for any type; never NULL within
  * dl_guarded. count = 0 gives a valid pointer. */
 void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each);
+/* `items` with room behind the first `count`: themselves, or a copy in an array twice as long. An
+ * array that grows one by one by this alone; NULL while it is empty. */
+void *dl_arena_grow(struct dl_arena *arena, void *items, size_t count, size_t bytes_each);
 /* Copies in the arena; NULL for NULL text. */
 char *dl_arena_strdup(struct dl_arena *arena, const char *text);
 char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length);

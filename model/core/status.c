@@ -17,7 +17,7 @@ static void copy_text(char *out, size_t out_size, const char *text) {
     out[length] = '\0';
 }
 
-/* Bytes of the well-formed UTF-8 character that `text` begins with; 0: it is none. */
+/* Bytes of the well-formed UTF-8 character that `text` begins with; 0: not well formed. */
 static size_t utf8_length(const char *text) {
     const unsigned char first = (unsigned char)text[0];
     const size_t length = first < 0x80                     ? 1

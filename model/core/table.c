@@ -30,15 +30,8 @@ union dl_cell *dl_table_row(struct dl_table *table) {
     const size_t width = (size_t)table->column_count;
     union dl_cell *row;
 
-    if (table->row_count == table->row_capacity) {
-        const int capacity = table->row_capacity < 16 ? 16 : table->row_capacity * 2;
-        union dl_cell *grown =
-            dl_arena_alloc(table->arena, (size_t)capacity, width * sizeof *grown);
-        if (table->row_count > 0)
-            memcpy(grown, table->cells, (size_t)table->row_count * width * sizeof *grown);
-        table->cells = grown;
-        table->row_capacity = capacity;
-    }
+    table->cells = dl_arena_grow(table->arena, table->cells, (size_t)table->row_count,
+                                 width * sizeof *table->cells);
     row = table->cells + (size_t)table->row_count++ * width;
     for (size_t c = 0; c < width; c++) row[c] = absent_cell(table->columns[c].type);
     return row;

@@ -33,7 +33,7 @@ union dl_cell {
 
 struct dl_table {
     const struct dl_column *columns;
-    int column_count, row_count, row_capacity;
+    int column_count, row_count;
     union dl_cell *cells; /* row-major */
     struct dl_arena *arena;
 };

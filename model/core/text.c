@@ -48,6 +48,16 @@ const char *dl_text_string(const struct dl_text *text) {
     return text->bytes == NULL ? "" : text->bytes;
 }
 
+const char *dl_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool dl_ends_in(const char *text, const char *end) {
+    const size_t length = strlen(text), size = strlen(end);
+    return length >= size && strcmp(text + length - size, end) == 0;
+}
+
 /* Inside single quotes, only the quote itself has a special meaning. */
 const char *dl_shell_quote(struct dl_arena *arena, const char *text) {
     struct dl_text out = {.arena = arena};

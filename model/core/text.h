@@ -2,6 +2,7 @@
 #ifndef DL_MODEL_CORE_TEXT_H
 #define DL_MODEL_CORE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/core/arena.h"
@@ -20,6 +21,10 @@ void dl_text_printf(struct dl_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* "" when empty; never NULL. */
 const char *dl_text_string(const struct dl_text *text);
+
+/* What follows the last slash of a path. */
+const char *dl_base_name(const char *path);
+bool dl_ends_in(const char *text, const char *end);
 
 /* `text` as one word of a POSIX shell, in single quotes, whatever bytes it holds. */
 const char *dl_shell_quote(struct dl_arena *arena, const char *text);

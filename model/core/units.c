@@ -201,7 +201,7 @@ static bool match_prefix(const struct prefix *table, const char *text, size_t le
     return false;
 }
 
-/* Factor of a suffix "GiB/s"; false when it is none of `unit`. */
+/* Factor of a suffix "GiB/s"; false when it is not one of `unit`. */
 static bool match_suffix(const char *suffix, enum dl_unit unit, struct factor *factor) {
     size_t length = strlen(suffix);
 

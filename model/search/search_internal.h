@@ -23,7 +23,7 @@ struct dl_search_task {
 };
 struct dl_search_tasks {
     struct dl_search_task *items;
-    int64_t count, capacity;
+    int64_t count;
 };
 
 /* Of a network at one size of micro-batch: costs of all layers, recomputed as the search fixes it,

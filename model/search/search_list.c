@@ -54,13 +54,7 @@ static int stride_of(struct dl_search *s, const struct dl_transformer_split *spl
 
 void dl_search_add_task(struct dl_search *s, struct dl_search_tasks *to,
                         const struct dl_search_task *task) {
-    if (to->count == to->capacity) {
-        const int64_t capacity = to->capacity > 0 ? 2 * to->capacity : 256;
-        struct dl_search_task *more = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *more);
-        if (to->count > 0) memcpy(more, to->items, (size_t)to->count * sizeof *more);
-        to->items = more;
-        to->capacity = capacity;
-    }
+    to->items = dl_arena_grow(s->arena, to->items, (size_t)to->count, sizeof *to->items);
     to->items[to->count++] = *task;
 }
 

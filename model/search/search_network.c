@@ -180,17 +180,12 @@ struct candidates {
     struct dl_search_worker *worker;
     struct dl_arena arena;
     struct candidate *items;
-    int count, capacity;
+    int count;
 };
 
 static void add_candidate(struct candidates *c, const struct dl_search_candidate *found,
                           const struct dl_plan *plan) {
-    if (c->count == c->capacity) {
-        c->capacity = c->capacity > 0 ? 2 * c->capacity : 16;
-        struct candidate *more = dl_arena_alloc(&c->arena, (size_t)c->capacity, sizeof *more);
-        if (c->count > 0) memcpy(more, c->items, (size_t)c->count * sizeof *more);
-        c->items = more;
-    }
+    c->items = dl_arena_grow(&c->arena, c->items, (size_t)c->count, sizeof *c->items);
     c->items[c->count++] = (struct candidate){*found, *plan};
 }
 

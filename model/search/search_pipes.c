@@ -26,7 +26,7 @@ struct split {
     int64_t stages, virtual_stages;
     struct dl_pipe pipe;
     struct filled *filled;
-    int filled_count, filled_capacity;
+    int filled_count;
 };
 
 struct dl_search_pipes {
@@ -35,7 +35,7 @@ struct dl_search_pipes {
     double micro_samples;
     struct dl_arena *arena;
     struct split *splits;
-    int split_count, split_capacity;
+    int split_count;
     struct dl_layer *room; /* for the layers of a stage */
 };
 
@@ -72,15 +72,6 @@ static struct filled *find_filled(const struct split *split, const struct dl_pla
     return NULL;
 }
 
-/* A longer array with what the shorter one had. */
-static void *grown(struct dl_arena *arena, const void *had, int count, int *capacity,
-                   size_t bytes_each) {
-    *capacity = *capacity > 0 ? 2 * *capacity : 8;
-    char *more = dl_arena_alloc(arena, (size_t)*capacity, bytes_each);
-    if (count > 0) memcpy(more, had, (size_t)count * bytes_each);
-    return more;
-}
-
 enum dl_code dl_search_pipes_new(const struct dl_search *s, int micro, struct dl_arena *arena,
                                  struct dl_search_pipes **out, struct dl_err *err) {
     (void)err;
@@ -94,10 +85,8 @@ enum dl_code dl_search_pipes_new(const struct dl_search *s, int micro, struct dl
 
 static void add_split(struct dl_search_pipes *pipes, const struct dl_plan *plan,
                       struct split **out) {
-    if (pipes->split_count == pipes->split_capacity) {
-        pipes->splits = grown(pipes->arena, pipes->splits, pipes->split_count,
-                              &pipes->split_capacity, sizeof *pipes->splits);
-    }
+    pipes->splits = dl_arena_grow(pipes->arena, pipes->splits, (size_t)pipes->split_count,
+                                  sizeof *pipes->splits);
     struct split *split = *out = &pipes->splits[pipes->split_count++];
     *split = (struct split){.stages = plan->pp, .virtual_stages = virtual_stages(plan)};
     dl_pipe_place(&split->pipe, plan);
@@ -114,10 +103,8 @@ void dl_search_pipes_want(struct dl_search_pipes *pipes, const struct dl_plan *p
     if (split == NULL) add_split(pipes, plan, &split);
     if (dl_search_bounds_time(pipes->search) || find_filled(split, plan, micro_batches) != NULL)
         return;
-    if (split->filled_count == split->filled_capacity) {
-        split->filled = grown(pipes->arena, split->filled, split->filled_count,
-                              &split->filled_capacity, sizeof *split->filled);
-    }
+    split->filled = dl_arena_grow(pipes->arena, split->filled, (size_t)split->filled_count,
+                                  sizeof *split->filled);
     split->filled[split->filled_count++] =
         (struct filled){plan->schedule, under_way(plan, micro_batches), plan->dp > 1, NAN};
 }

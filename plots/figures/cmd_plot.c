@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "model/core/file.h"
+#include "model/core/text.h"
 #include "predict/output/checkpoint_inputs.h"
 #include "predict/inputs/match.h"
 #include "plots/figures/plot.h"
@@ -135,8 +136,7 @@ static enum dl_code find_kind(const struct dl_options *options, const struct dl_
 
 /* "" when the last part of the path has no extension. */
 static const char *extension_of(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1,
-               *dot = strrchr(name, '.');
+    const char *name = dl_base_name(path), *dot = strrchr(name, '.');
     return dot == NULL || dot == name ? "" : dot + 1;
 }
 

@@ -221,14 +221,14 @@ const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
 /* Whether the figure has blocks, curves or strips, and the locale (LC_ALL, LC_CTYPE, LANG) is
  * UTF-8. */
 bool dl_plot_blocks_wanted(const struct dl_figure *figure);
-/* The figure with blocks; NULL: out of memory. */
+/* The figure with blocks. */
 const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, bool color,
                                 struct dl_arena *arena);
 
-/* The figure with curves; NULL: out of memory. */
+/* The figure with curves. */
 const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int lines, bool color,
                                 struct dl_arena *arena);
-/* The figure with strips; NULL: out of memory. */
+/* The figure with strips. */
 const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, bool color,
                                 struct dl_arena *arena);
 /* At most `most` bytes of a text that may hold anything, safe for a terminal; never NULL. */

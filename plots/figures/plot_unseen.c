@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plots/figures/plot.h"
+#include "model/core/text.h"
 
 static const struct dl_column columns[] = {
     {"group", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
@@ -73,7 +74,7 @@ static void add(const struct group *g, int number, struct dl_figure *out, struct
 
 /* What the groups are: `compare --generalize BY --tables DIR` names its table BY.csv. */
 static const char *groups_of(const struct dl_csv *csv, struct dl_arena *arena) {
-    const char *slash = strrchr(csv->name, '/'), *stem = slash == NULL ? csv->name : slash + 1;
+    const char *stem = dl_base_name(csv->name);
     for (int k = 0; dl_plot_keys[k] != NULL; k++) {
         const size_t length = strlen(dl_plot_keys[k]);
         if (strncmp(stem, dl_plot_keys[k], length) == 0 && strcmp(stem + length, ".csv") == 0)

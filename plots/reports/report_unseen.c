@@ -24,7 +24,7 @@ static const char *table_path(const struct dl_context *context, const char *by) 
     for (int i = 0; i < context->script_root_count; i++) {
         const char *path = dl_arena_printf(context->arena, "%s/docs/generalize/%s.csv",
                                            context->script_roots[i], by);
-        if (path != NULL && access(path, R_OK) == 0) return path;
+        if (access(path, R_OK) == 0) return path;
     }
     return NULL;
 }

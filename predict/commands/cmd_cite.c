@@ -141,7 +141,7 @@ static const char *key_of(struct dl_arena *arena, const char *source, int number
 static enum dl_code cite_tables(struct dl_context *context, const struct dl_options *options,
                                 struct dl_text *out, struct dl_err *err) {
     const char **seen = NULL;
-    int count = 0, room = 0;
+    int count = 0;
     for (int i = 0; i < options->positional_count; i++) {
         struct dl_csv csv;
         DL_TRY(dl_data_csv(&context->data, options->positional[i], context->arena, &csv, err));
@@ -153,12 +153,7 @@ static enum dl_code cite_tables(struct dl_context *context, const struct dl_opti
             int k = 0;
             while (k < count && strcmp(seen[k], csv.rows[row][column]) != 0) k++;
             if (k < count || csv.rows[row][column][0] == 0) continue;
-            if (count == room) {
-                const char **more =
-                    dl_arena_alloc(context->arena, (size_t)(room = 2 * room + 64), sizeof *more);
-                if (count > 0) memcpy(more, seen, (size_t)count * sizeof *more);
-                seen = more;
-            }
+            seen = dl_arena_grow(context->arena, seen, (size_t)count, sizeof *seen);
             seen[count++] = csv.rows[row][column];
             add_entry(out, key_of(context->arena, seen[count - 1], count), seen[count - 1]);
         }

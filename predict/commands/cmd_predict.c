@@ -258,11 +258,6 @@ static enum dl_code print_csv(struct dl_context *context, const struct dl_option
     return DL_OK;
 }
 
-static bool ends_in(const char *path, const char *with) {
-    const size_t length = strlen(path), size = strlen(with);
-    return length > size && strcmp(path + length - size, with) == 0;
-}
-
 static enum dl_code write_trace(const char *path, const struct dl_predicted *results,
                                 struct dl_arena *arena, struct dl_err *err) {
     if (results->count != 1) {
@@ -271,9 +266,9 @@ static enum dl_code write_trace(const char *path, const struct dl_predicted *res
             "--trace writes one timeline: give one --framework and one number of --nodes");
     }
     const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
-    return ends_in(path, ".et")       ? dl_chakra_write(path, &row, arena, err)
-           : ends_in(path, ".pickle") ? dl_snapshot_write(path, &row, arena, err)
-                                      : dl_trace_write(path, &row, arena, err);
+    return dl_ends_in(path, ".et")       ? dl_chakra_write(path, &row, arena, err)
+           : dl_ends_in(path, ".pickle") ? dl_snapshot_write(path, &row, arena, err)
+                                         : dl_trace_write(path, &row, arena, err);
 }
 
 /* The one plan in a framework's words. */

@@ -8,6 +8,7 @@
 #include "model/engine/throughput.h"
 #include "model/core/columns.h"
 #include "model/core/figure.h"
+#include "model/core/text.h"
 #include "predict/output/rows.h"
 
 #define GIB 1073741824.0
@@ -163,11 +164,8 @@ static const char *unit_of(const char *key) {
         {"_bytes", "byte"},
         {"_s", "s"},
     };
-    const size_t length = strlen(key);
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        const size_t end = strlen(ends[i].end);
-        if (length > end && strcmp(key + length - end, ends[i].end) == 0) return ends[i].unit;
-    }
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (dl_ends_in(key, ends[i].end)) return ends[i].unit;
     return "";
 }
 

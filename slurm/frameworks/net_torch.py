@@ -13,7 +13,7 @@ def dims(layer):
 
 
 def window(layer, x):
-    """Input with the padding of the layer, as far as the operator cannot do it: half an element is one at the far side only."""
+    """The input, padded where the operator cannot: half an element of padding is one at the far side only."""
     pad = layer.get("pad", [0] * dims(layer))
     if all(p == int(p) for p in pad):
         return x, whole(pad)

@@ -6,7 +6,7 @@
 
 #include "model/workload/workload.h"
 
-/* The text, NULL when out of memory. */
+/* The text. */
 const char *dl_network_text(const struct dl_workload *workload, struct dl_arena *arena);
 
 #endif

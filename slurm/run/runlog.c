@@ -10,6 +10,7 @@
 
 #include "model/core/file.h"
 #include "model/statistics/stats.h"
+#include "model/core/text.h"
 
 #define STRING(member, need, text)                                                                 \
     {                                                                                              \
@@ -217,10 +218,7 @@ enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct d
     const char **names = dl_arena_alloc(arena, MAX_FILES, sizeof *names);
     for (const struct dirent *entry = readdir(dir); entry != NULL && log->files < MAX_FILES;
          entry = readdir(dir)) {
-        const size_t length = strlen(entry->d_name);
-        if (length < 7 || strcmp(entry->d_name + length - 6, ".jsonl") != 0 ||
-            entry->d_name[0] == '.')
-            continue;
+        if (!dl_ends_in(entry->d_name, ".jsonl") || entry->d_name[0] == '.') continue;
         names[log->files++] = dl_arena_strdup(arena, entry->d_name);
     }
     closedir(dir);

@@ -19,11 +19,11 @@ static struct fake {
 
 static const char *available(void) { return NULL; }
 
-static enum dl_code fake_open(const struct dl_point *point, void **state, struct dl_err *err) {
+static enum dl_code fake_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    *(struct fake **)state = &fake;
     if (fake.open_code != DL_OK)
         return dl_fail(err, fake.open_code, "no room for %s", point->shape);
     fake.opened++;
-    *state = &fake;
     return DL_OK;
 }
 
@@ -33,7 +33,7 @@ static double gauss(void) {
 }
 
 static double fake_run(void *state, long calls, struct dl_err *err) {
-    struct fake *f = state;
+    struct fake *f = *(struct fake **)state;
     f->blocks++;
     f->calls += calls;
     if (calls > f->longest) f->longest = calls;
@@ -54,14 +54,22 @@ static double fake_run(void *state, long calls, struct dl_err *err) {
 static long fake_preemptions(void) { return fake.preemptions; }
 
 static enum dl_code fake_verify(void *state, struct dl_err *err) {
-    ((struct fake *)state)->verified++;
+    (*(struct fake **)state)->verified++;
     return fake.verify_code == DL_OK ? DL_OK : dl_fail(err, fake.verify_code, "wrong result");
 }
 
-static void fake_close(void *state) { ((struct fake *)state)->closed++; }
+static void fake_close(void *state) { (*(struct fake **)state)->closed++; }
 
-static const struct dl_probe FAKE = {"fake",   "made up",   1e-3, available,  fake_open,
-                                     fake_run, fake_verify, NULL, fake_close, fake_preemptions};
+static const struct dl_probe FAKE = {.name = "fake",
+                                     .summary = "made up",
+                                     .block_s = 1e-3,
+                                     .unavailable = available,
+                                     .state_bytes = sizeof(struct fake *),
+                                     .open = fake_open,
+                                     .run = fake_run,
+                                     .verify = fake_verify,
+                                     .close = fake_close,
+                                     .preemptions = fake_preemptions};
 
 static struct series measured(double call_s, double noise, double share_s) {
     struct series series = {.count = 0};

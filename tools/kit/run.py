@@ -5,7 +5,7 @@
 
 Needs an NVIDIA driver, CUDA's compiler with a C compiler, and PyTorch in this Python; no network, no package manager. Leaves in the folder:
 comparison.md, runs.csv, profile.json, gemm.csv, conv.csv, attention.csv, kernels.csv, power.csv, rates.csv, train/ (one JSON a case, traces, memory
-snapshots), environment.txt and log.txt; and all of it in results.tar.gz beside the folder."""
+snapshots), environment.txt and log.txt; and all of it in results.tar.gz next to the folder."""
 import argparse
 import concurrent.futures
 import glob
@@ -79,7 +79,7 @@ class Kit:
             os.makedirs(folder, exist_ok=True)
         self.log = open(os.path.join(self.out, "log.txt"), "a", encoding="utf-8")
         self.data = os.path.join(HERE, "data")
-        self.dlmodel = os.path.join(self.bin, "dlmodel")  # finds the probes beside itself
+        self.dlmodel = os.path.join(self.bin, "dlmodel")  # finds the probes next to itself
         shutil.copy(os.path.join(HERE, "bin", "dlmodel"), self.dlmodel)
         self.gpu, self.cases, self.power, self.failed = "unknown GPU", [], None, []
         os.environ.update(DLMODEL_DATA=self.data, DLMODEL_LOCAL="/dev/null/local.json", PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1")

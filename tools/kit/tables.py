@@ -89,7 +89,7 @@ def runs(results, power, system, source):
 
 
 class Results:
-    """What lies in the folder of the results, summarized as far as it goes; called after every step."""
+    """Summarizes what is in the folder of results so far; called after every step."""
 
     def __init__(self, out, data, dlmodel, gpu):
         self.out, self.data, self.dlmodel, self.gpu = out, data, dlmodel, gpu

@@ -223,18 +223,34 @@ static void print_sample(const struct dl_probe *probe, const struct dl_point *po
     print_line(&w);
 }
 
+enum dl_code dl_probe_open(const struct dl_probe *probe, const struct dl_point *point, void **state,
+                           struct dl_err *err) {
+    struct dl_point own = *point;
+    own.variant = probe->variant;
+    *state = calloc(1, probe->state_bytes);
+    if (*state == NULL) return dl_fail(err, DL_ERR_BACKEND, "out of memory");
+    const enum dl_code code = probe->open(&own, *state, err);
+    if (code != DL_OK) dl_probe_close(probe, *state);
+    return code;
+}
+
+void dl_probe_close(const struct dl_probe *probe, void *state) {
+    if (probe->close != NULL) probe->close(state);
+    free(state);
+}
+
 static enum dl_code measure(const struct dl_probe *probe, const struct dl_point *point,
                             double share_s, struct dl_err *err) {
     static struct series series; /* too large for a stack; one thread measures */
     void *state = NULL;
-    DL_TRY(probe->open(point, &state, err));
+    DL_TRY(dl_probe_open(probe, point, &state, err));
     enum dl_code code = repeat(probe, state, share_s, &series, err);
     if (code == DL_OK && probe->verify != NULL) code = probe->verify(state, err);
     if (code == DL_OK && !point->silent) {
         print_sample(probe, point,
                      probe->implementation != NULL ? probe->implementation(state) : NULL, &series);
     }
-    probe->close(state);
+    dl_probe_close(probe, state);
     return code;
 }
 

@@ -22,6 +22,7 @@ struct dl_point {
     const char *pass;      /* "fwd", ... */
     const char *directory; /* for files */
     bool silent;           /* another rank prints */
+    int variant;           /* of the probe */
     /* the shape names the precision: "prec=tf32"; default fp32 */
 };
 
@@ -30,20 +31,27 @@ struct dl_probe {
     double block_s; /* a timed block lasts at least this long; short calls are repeated inside it */
     /* NULL: can run here; else why not. */
     const char *(*unavailable)(void);
-    /* Allocates and fills with random data. *state is passed to the other functions, and to `close`
-     * only after DL_OK. DL_ERR_SYSTEM: this machine cannot run the point (memory, disk); the next
-     * points still run. */
-    enum dl_code (*open)(const struct dl_point *point, void **state, struct dl_err *err);
+    size_t state_bytes;
+    /* Allocates and fills with random data. state: zeroed, also passed to the other functions.
+     * DL_ERR_SYSTEM: this machine cannot run the point (memory, disk); the next points still run.
+     */
+    enum dl_code (*open)(const struct dl_point *point, void *state, struct dl_err *err);
     /* Total seconds of `calls` calls; NAN and *err when one fails. */
     double (*run)(void *state, long calls, struct dl_err *err);
     /* Compares the result of the last call with a naive computation. NULL: nothing to compare. */
     enum dl_code (*verify)(void *state, struct dl_err *err);
     const char *(*implementation)(const void *state);
-    void (*close)(void *state);
+    void (*close)(void *state); /* frees what `open` made, in part where it failed; NULL: nothing */
     /* A counter that rises when another process takes a core; NULL: dl_preemptions of this process.
      */
     long (*preemptions)(void);
+    int variant; /* for `open`, of probes that share it */
 };
+
+/* Opens a probe with a state that dl_probe_close frees. */
+enum dl_code dl_probe_open(const struct dl_probe *probe, const struct dl_point *point, void **state,
+                           struct dl_err *err);
+void dl_probe_close(const struct dl_probe *probe, void *state);
 
 /* Of a shape text "a=1 b=2": the number at `key`, else `fallback`. */
 long dl_point_number(const struct dl_point *point, const char *key, long fallback);

@@ -101,7 +101,8 @@ void dl_probe_cpu_cores(int argc, char **argv) {
 static int keep_busy(const struct concurrent *c, int ready) {
     struct dl_err err = {0};
     void *state;
-    if (c->inner->open(&c->point, &state, &err) != DL_OK || !(c->inner->run(state, 1, &err) >= 0)) {
+    if (dl_probe_open(c->inner, &c->point, &state, &err) != DL_OK ||
+        !(c->inner->run(state, 1, &err) >= 0)) {
         fprintf(stderr, "concurrent: %s\n", err.message);
         return DL_ERR_BACKEND;
     }
@@ -146,8 +147,7 @@ static pid_t start_other(const struct concurrent *c, int group, int each, int re
 static void concurrent_close(void *state) {
     struct concurrent *c = state;
     end_others(c);
-    c->inner->close(c->state);
-    free(c);
+    if (c->state != NULL) dl_probe_close(c->inner, c->state);
 }
 
 static enum dl_code start_others(struct concurrent *c, int devices, struct dl_err *err) {
@@ -172,26 +172,17 @@ static enum dl_code start_others(struct concurrent *c, int devices, struct dl_er
     return dl_fail(err, DL_ERR_SYSTEM, "only %d of %d other devices started", heard, devices - 1);
 }
 
-static enum dl_code concurrent_open(const struct dl_point *point, void **state,
-                                    struct dl_err *err) {
+static enum dl_code concurrent_open(const struct dl_point *point, void *state, struct dl_err *err) {
     const long devices = dl_point_number(point, "devices", 1);
-    struct concurrent *c = calloc(1, sizeof *c);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct concurrent *c = state;
+    void *inner = NULL;
     c->point = *point;
     c->inner = inner_of(point->pass);
-    enum dl_code code = c->inner == NULL || devices < 1 || devices > MAX_OTHERS + 1
-                            ? dl_fail(err, DL_ERR_SYSTEM, "cannot run %s here", point->shape)
-                            : c->inner->open(point, &c->state, err);
-    if (code == DL_OK) {
-        code = start_others(c, (int)devices, err);
-        if (code != DL_OK) c->inner->close(c->state);
-    }
-    if (code != DL_OK) {
-        free(c);
-        return code;
-    }
-    *state = c;
-    return DL_OK;
+    if (c->inner == NULL || devices < 1 || devices > MAX_OTHERS + 1)
+        return dl_fail(err, DL_ERR_SYSTEM, "cannot run %s here", point->shape);
+    DL_TRY(dl_probe_open(c->inner, point, &inner, err));
+    c->state = inner;
+    return start_others(c, (int)devices, err);
 }
 
 static double concurrent_run(void *state, long calls, struct dl_err *err) {
@@ -209,13 +200,14 @@ static const char *concurrent_implementation(const void *state) {
     return c->inner->implementation != NULL ? c->inner->implementation(c->state) : NULL;
 }
 
-const struct dl_probe dl_probe_concurrent = {"concurrent",
-                                             "devices of a few cores that compute concurrently",
-                                             1e-3,
-                                             unavailable,
-                                             concurrent_open,
-                                             concurrent_run,
-                                             concurrent_verify,
-                                             concurrent_implementation,
-                                             concurrent_close,
-                                             NULL};
+const struct dl_probe dl_probe_concurrent = {.name = "concurrent",
+                                             .summary =
+                                                 "devices of a few cores that compute concurrently",
+                                             .block_s = 1e-3,
+                                             .unavailable = unavailable,
+                                             .state_bytes = sizeof(struct concurrent),
+                                             .open = concurrent_open,
+                                             .run = concurrent_run,
+                                             .verify = concurrent_verify,
+                                             .implementation = concurrent_implementation,
+                                             .close = concurrent_close};

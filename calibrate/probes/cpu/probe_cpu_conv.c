@@ -6,7 +6,6 @@
 
 #ifdef DL_HAVE_ONEDNN
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "calibrate/probes/cpu/probe_cpu_dnnl.h"
@@ -22,7 +21,6 @@ static const char *unavailable(void) { return NULL; }
 static void conv_close(void *state) {
     struct conv *c = state;
     dl_dnnl_end(&c->op);
-    free(c);
 }
 
 struct tensors {
@@ -97,9 +95,8 @@ static enum dl_code setup(struct conv *c, struct dl_err *err) {
     return dl_dnnl_prepare(&c->op, which, layouts, err);
 }
 
-static enum dl_code conv_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct conv *c = calloc(1, sizeof *c);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+static enum dl_code conv_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct conv *c = state;
     c->pass = strcmp(point->pass, "bwd_data") == 0     ? DATA
               : strcmp(point->pass, "bwd_filter") == 0 ? WEIGHTS
                                                        : FORWARD;
@@ -111,12 +108,7 @@ static enum dl_code conv_open(const struct dl_point *point, void **state, struct
     c->s = dl_point_number(point, "s", 1);
     c->p = dl_point_number(point, "p", 0);
     c->out = (c->h + 2 * c->p - c->r) / c->s + 1;
-    const enum dl_code code = setup(c, err);
-    if (code == DL_OK)
-        *state = c;
-    else
-        conv_close(c);
-    return code;
+    return setup(c, err);
 }
 
 static double conv_run(void *state, long calls, struct dl_err *err) {
@@ -203,11 +195,16 @@ static const char *conv_implementation(const void *state) {
     return c->op.implementation;
 }
 
-const struct dl_probe dl_probe_conv = {"conv",      "convolution, three passes, oneDNN",
-                                       20e-6,       unavailable,
-                                       conv_open,   conv_run,
-                                       conv_verify, conv_implementation,
-                                       conv_close,  NULL};
+const struct dl_probe dl_probe_conv = {.name = "conv",
+                                       .summary = "convolution, three passes, oneDNN",
+                                       .block_s = 20e-6,
+                                       .unavailable = unavailable,
+                                       .state_bytes = sizeof(struct conv),
+                                       .open = conv_open,
+                                       .run = conv_run,
+                                       .verify = conv_verify,
+                                       .implementation = conv_implementation,
+                                       .close = conv_close};
 #else
 static const char *unavailable(void) {
     return "built without oneDNN 2 (install libdnnl-dev and build again)";

@@ -26,7 +26,6 @@ static void file_close(void *state) {
     if (f->fd >= 0) close(f->fd);
     free(f->data);
     free(f->back);
-    free(f);
 }
 
 /* Each chunk starts at another offset of the random data, so that no two are equal. */
@@ -60,9 +59,8 @@ static int read_all(struct file *f) {
     return 0;
 }
 
-static enum dl_code file_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct file *f = calloc(1, sizeof *f);
-    if (f == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+static enum dl_code file_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct file *f = state;
     f->fd = -1;
     f->bytes = (size_t)dl_point_number(point, "bytes", CHUNK_BYTES);
     f->data = malloc(2 * CHUNK_BYTES);
@@ -84,14 +82,9 @@ static enum dl_code file_open(const struct dl_point *point, void **state, struct
         }
         if (strcmp(point->pass, "read") == 0) reason = write_all(f);
     }
-    if (reason != 0) {
-        file_close(f);
-        return dl_fail(err, DL_ERR_SYSTEM,
-                       "cannot use %.400s for the file probe (%s); give --file-dir",
-                       point->directory, strerror(reason));
-    }
-    *state = f;
-    return DL_OK;
+    if (reason == 0) return DL_OK;
+    return dl_fail(err, DL_ERR_SYSTEM, "cannot use %.400s for the file probe (%s); give --file-dir",
+                   point->directory, strerror(reason));
 }
 
 static double timed(struct file *f, long calls, bool reading, struct dl_err *err) {
@@ -130,10 +123,21 @@ static enum dl_code file_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_write = {"write",     "file write with fsync",
-                                        1e-3,        unavailable,
-                                        file_open,   write_run,
-                                        file_verify, NULL,
-                                        file_close,  NULL};
-const struct dl_probe dl_probe_read = {"read",   "file read", 1e-3, unavailable, file_open,
-                                       read_run, file_verify, NULL, file_close,  NULL};
+const struct dl_probe dl_probe_write = {.name = "write",
+                                        .summary = "file write with fsync",
+                                        .block_s = 1e-3,
+                                        .unavailable = unavailable,
+                                        .state_bytes = sizeof(struct file),
+                                        .open = file_open,
+                                        .run = write_run,
+                                        .verify = file_verify,
+                                        .close = file_close};
+const struct dl_probe dl_probe_read = {.name = "read",
+                                       .summary = "file read",
+                                       .block_s = 1e-3,
+                                       .unavailable = unavailable,
+                                       .state_bytes = sizeof(struct file),
+                                       .open = file_open,
+                                       .run = read_run,
+                                       .verify = file_verify,
+                                       .close = file_close};

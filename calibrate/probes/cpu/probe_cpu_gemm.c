@@ -26,7 +26,6 @@ static void gemm_close(void *state) {
     free(g->a);
     free(g->b);
     free(g->c);
-    free(g);
 }
 
 static void multiply(const struct gemm *g) {
@@ -56,9 +55,8 @@ static void settle_threads(void) {
     free(g.c);
 }
 
-static enum dl_code gemm_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct gemm *g = calloc(1, sizeof *g);
-    if (g == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+static enum dl_code gemm_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct gemm *g = state;
     settle_threads();
     g->m = (int)dl_point_number(point, "m", 0);
     g->n = (int)dl_point_number(point, "n", 0);
@@ -69,14 +67,11 @@ static enum dl_code gemm_open(const struct dl_point *point, void **state, struct
     g->a = malloc(m * k * sizeof *g->a);
     g->b = malloc(k * n * sizeof *g->b);
     g->c = malloc(m * n * sizeof *g->c);
-    if (g->a == NULL || g->b == NULL || g->c == NULL) {
-        gemm_close(g);
+    if (g->a == NULL || g->b == NULL || g->c == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory for a GEMM with %s", point->shape);
-    }
     dl_fill_random(g->a, m * k, 1);
     dl_fill_random(g->b, k * n, 2);
     dl_fill_random(g->c, m * n, 3);
-    *state = g;
     return DL_OK;
 }
 
@@ -123,9 +118,16 @@ void dl_openblas_facts(void) {
     dl_print_fact("openblas_threads", text);
 }
 
-const struct dl_probe dl_probe_gemm = {
-    "gemm",      "GEMM, OpenBLAS",    20e-6,      unavailable, gemm_open, gemm_run,
-    gemm_verify, gemm_implementation, gemm_close, NULL};
+const struct dl_probe dl_probe_gemm = {.name = "gemm",
+                                       .summary = "GEMM, OpenBLAS",
+                                       .block_s = 20e-6,
+                                       .unavailable = unavailable,
+                                       .state_bytes = sizeof(struct gemm),
+                                       .open = gemm_open,
+                                       .run = gemm_run,
+                                       .verify = gemm_verify,
+                                       .implementation = gemm_implementation,
+                                       .close = gemm_close};
 #else
 static const char *unavailable(void) {
     return "built without OpenBLAS (install libopenblas-dev and build again)";

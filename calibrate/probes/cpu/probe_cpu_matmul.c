@@ -4,7 +4,6 @@
 
 #ifdef DL_HAVE_ONEDNN
 #include <math.h>
-#include <stdlib.h>
 
 #include "calibrate/probes/cpu/probe_cpu_dnnl.h"
 
@@ -19,7 +18,6 @@ static const char *unavailable(void) { return NULL; }
 static void matmul_close(void *state) {
     struct matmul *g = state;
     dl_dnnl_end(&g->op);
-    free(g);
 }
 
 static enum dl_code setup(struct matmul *g, struct dl_err *err) {
@@ -45,20 +43,14 @@ static enum dl_code setup(struct matmul *g, struct dl_err *err) {
     return dl_dnnl_prepare(&g->op, which, layouts, err);
 }
 
-static enum dl_code matmul_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct matmul *g = calloc(1, sizeof *g);
-    if (g == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+static enum dl_code matmul_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct matmul *g = state;
     g->m = dl_point_number(point, "m", 0);
     g->n = dl_point_number(point, "n", 0);
     g->k = dl_point_number(point, "k", 0);
     g->ta = dl_point_number(point, "ta", 0) != 0;
     g->tb = dl_point_number(point, "tb", 0) != 0;
-    const enum dl_code code = setup(g, err);
-    if (code == DL_OK)
-        *state = g;
-    else
-        matmul_close(g);
-    return code;
+    return setup(g, err);
 }
 
 static double matmul_run(void *state, long calls, struct dl_err *err) {
@@ -92,9 +84,16 @@ static const char *matmul_implementation(const void *state) {
     return g->op.implementation;
 }
 
-const struct dl_probe dl_probe_matmul = {
-    "matmul",      "GEMM, oneDNN",        20e-6,        unavailable, matmul_open, matmul_run,
-    matmul_verify, matmul_implementation, matmul_close, NULL};
+const struct dl_probe dl_probe_matmul = {.name = "matmul",
+                                         .summary = "GEMM, oneDNN",
+                                         .block_s = 20e-6,
+                                         .unavailable = unavailable,
+                                         .state_bytes = sizeof(struct matmul),
+                                         .open = matmul_open,
+                                         .run = matmul_run,
+                                         .verify = matmul_verify,
+                                         .implementation = matmul_implementation,
+                                         .close = matmul_close};
 #else
 static const char *unavailable(void) {
     return "built without oneDNN 2 (install libdnnl-dev and build again)";

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,34 +74,29 @@ static void *serve(void *argument) {
     }
 }
 
-static void free_arrays(struct stream *s) {
+static void stream_close(void *state) {
+    struct stream *s = state;
+    if (s->threads > 0) {
+        s->stop = true;
+        pthread_barrier_wait(&s->start);
+        for (int i = 1; i < s->threads; i++) pthread_join(s->workers[i].thread, NULL);
+        pthread_barrier_destroy(&s->start);
+        pthread_barrier_destroy(&s->done);
+    }
     for (int set = 0; set < SETS; set++) {
         for (int j = 0; j < ARRAYS; j++) free(s->arrays[set][j]);
     }
-    free(s);
 }
 
-static void stream_close(void *state) {
+static enum dl_code stream_open(const struct dl_point *point, void *state, struct dl_err *err) {
     struct stream *s = state;
-    s->stop = true;
-    pthread_barrier_wait(&s->start);
-    for (int i = 1; i < s->threads; i++) pthread_join(s->workers[i].thread, NULL);
-    pthread_barrier_destroy(&s->start);
-    pthread_barrier_destroy(&s->done);
-    free_arrays(s);
-}
-
-static enum dl_code stream_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct stream *s = calloc(1, sizeof *s);
-    if (s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     s->count = (size_t)dl_point_number(point, "bytes", 0) / sizeof(float);
     s->triad = strcmp(point->pass, "triad") == 0;
     for (int set = 0; set < SETS; set++) {
         for (int j = 0; j < ARRAYS; j++) {
             s->arrays[set][j] = malloc(s->count * sizeof(float));
-            if (s->arrays[set][j] != NULL) continue;
-            free_arrays(s);
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory for arrays %s", point->shape);
+            if (s->arrays[set][j] == NULL)
+                return dl_fail(err, DL_ERR_SYSTEM, "out of memory for arrays %s", point->shape);
         }
     }
     cpu_set_t allowed;
@@ -117,14 +113,14 @@ static enum dl_code stream_open(const struct dl_point *point, void **state, stru
                              .begin = s->count * (size_t)i / (size_t)wanted,
                              .end = s->count * (size_t)(i + 1) / (size_t)wanted};
         if (i > 0 && pthread_create(&w->thread, NULL, serve, w) != 0) {
-            /* Threads at a barrier cannot be joined; the process exits soon after this error. */
-            return dl_fail(err, DL_ERR_BACKEND, "cannot start thread %d of %d", i + 1, wanted);
+            /* threads at a barrier cannot be joined */
+            fprintf(stderr, "stream: cannot start thread %d of %d\n", i + 1, wanted);
+            exit(DL_ERR_BACKEND);
         }
     }
     dl_spread_threads();
     fill(&s->workers[0]);
     pthread_barrier_wait(&s->done);
-    *state = s;
     return DL_OK;
 }
 
@@ -158,6 +154,12 @@ static enum dl_code stream_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_stream = {
-    "stream",   "memory bandwidth", 1e-3, unavailable,  stream_open,
-    stream_run, stream_verify,      NULL, stream_close, NULL};
+const struct dl_probe dl_probe_stream = {.name = "stream",
+                                         .summary = "memory bandwidth",
+                                         .block_s = 1e-3,
+                                         .unavailable = unavailable,
+                                         .state_bytes = sizeof(struct stream),
+                                         .open = stream_open,
+                                         .run = stream_run,
+                                         .verify = stream_verify,
+                                         .close = stream_close};

@@ -4,7 +4,6 @@
 #include "calibrate/probes/cuda/probe_cuda.h"
 
 #include <cublas_v2.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct copy {
@@ -16,9 +15,8 @@ struct copy {
 };
 static const float FACTOR = 0.5f;
 
-static void copy_close(void *state) { free(state); }
-
-static enum dl_code setup(struct copy *c, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code copy_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct copy *c = state;
     const struct dl_gpu *gpu;
     void *handle, *pool, *room;
     c->pass = strcmp(point->pass, "copy") == 0   ? COPY
@@ -34,17 +32,6 @@ static enum dl_code setup(struct copy *c, const struct dl_point *point, struct d
     c->from = pool;
     c->to = room;
     return DL_OK;
-}
-
-static enum dl_code copy_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct copy *c = calloc(1, sizeof *c);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = setup(c, point, err);
-    if (code == DL_OK)
-        *state = c;
-    else
-        copy_close(c);
-    return code;
 }
 
 static enum dl_code once(void *state, long call, struct dl_err *err) {
@@ -93,8 +80,13 @@ static const char *implementation(const void *state) {
     return c->pass == COPY ? "cudaMemcpyAsync" : "cublas";
 }
 
-const struct dl_probe dl_probe_gpu_copy = {"gpu-copy",  "device memory bandwidth",
-                                           1e-3,        dl_gpu_absent,
-                                           copy_open,   copy_run,
-                                           copy_verify, implementation,
-                                           copy_close,  dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_copy = {.name = "gpu-copy",
+                                           .summary = "device memory bandwidth",
+                                           .block_s = 1e-3,
+                                           .unavailable = dl_gpu_absent,
+                                           .state_bytes = sizeof(struct copy),
+                                           .open = copy_open,
+                                           .run = copy_run,
+                                           .verify = copy_verify,
+                                           .implementation = implementation,
+                                           .preemptions = dl_gpu_disturbances};

@@ -5,7 +5,6 @@
 
 #include <cublas_v2.h>
 #include <limits.h>
-#include <stdlib.h>
 
 struct gemm {
     const struct dl_gpu_precision *precision;
@@ -23,7 +22,6 @@ static size_t aligned(double elements) { return ((size_t)elements + 255) / 256 *
 static void gemm_close(void *state) {
     struct gemm *p = state;
     if (p->lt != NULL) dl_lt_close(p->lt);
-    free(p);
 }
 
 static enum dl_code read_shape(const struct dl_point *point, struct gemm *p, struct dl_err *err) {
@@ -46,7 +44,8 @@ static enum dl_code read_shape(const struct dl_point *point, struct gemm *p, str
     return DL_OK;
 }
 
-static enum dl_code setup(struct gemm *p, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code gemm_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct gemm *p = state;
     const struct dl_gpu *gpu;
     void *handle, *pool, *room;
     DL_TRY(read_shape(point, p, err));
@@ -70,17 +69,6 @@ static enum dl_code setup(struct gemm *p, const struct dl_point *point, struct d
         return dl_fail(err, DL_ERR_SYSTEM,
                        "fp8 GEMMs need ta=1 tb=0 and sides that are multiples of 16");
     return dl_lt_open(p->m, p->n, p->k, &p->lt, err);
-}
-
-static enum dl_code gemm_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct gemm *p = calloc(1, sizeof *p);
-    if (p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = setup(p, point, err);
-    if (code == DL_OK)
-        *state = p;
-    else
-        gemm_close(p);
-    return code;
 }
 
 static enum dl_code multiply(void *state, long call, struct dl_err *err) {
@@ -150,9 +138,25 @@ static const char *implementation(const void *state) {
     return p->lt != NULL ? "cublaslt" : "cublas";
 }
 
-const struct dl_probe dl_probe_gpu_gemm = {
-    "gpu-gemm", "GEMM, cuBLAS", 1e-3,           dl_gpu_absent, gemm_open,
-    gemm_run,   gemm_verify,    implementation, gemm_close,    dl_gpu_disturbances};
-const struct dl_probe dl_probe_gpu_batch = {
-    "gpu-batch", "batched GEMM, cuBLAS", 1e-3,       dl_gpu_absent,      gemm_open, gemm_run,
-    gemm_verify, implementation,         gemm_close, dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_gemm = {.name = "gpu-gemm",
+                                           .summary = "GEMM, cuBLAS",
+                                           .block_s = 1e-3,
+                                           .unavailable = dl_gpu_absent,
+                                           .state_bytes = sizeof(struct gemm),
+                                           .open = gemm_open,
+                                           .run = gemm_run,
+                                           .verify = gemm_verify,
+                                           .implementation = implementation,
+                                           .close = gemm_close,
+                                           .preemptions = dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_batch = {.name = "gpu-batch",
+                                            .summary = "batched GEMM, cuBLAS",
+                                            .block_s = 1e-3,
+                                            .unavailable = dl_gpu_absent,
+                                            .state_bytes = sizeof(struct gemm),
+                                            .open = gemm_open,
+                                            .run = gemm_run,
+                                            .verify = gemm_verify,
+                                            .implementation = implementation,
+                                            .close = gemm_close,
+                                            .preemptions = dl_gpu_disturbances};

@@ -19,10 +19,10 @@ static void host_close(void *state) {
     struct host *h = state;
     if (h->pinned && h->memory != NULL) cudaFreeHost(h->memory);
     if (!h->pinned) free(h->memory);
-    free(h);
 }
 
-static enum dl_code setup(struct host *h, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code host_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct host *h = state;
     const struct dl_gpu *gpu;
     void *memory = NULL;
     h->to_device = strncmp(point->pass, "h2d", 3) == 0;
@@ -39,17 +39,6 @@ static enum dl_code setup(struct host *h, const struct dl_point *point, struct d
     for (size_t i = 0; i < h->bytes / sizeof(float); i++)
         h->memory[i] = h->to_device ? (float)(i % 1021) : -1.0f;
     return DL_OK;
-}
-
-static enum dl_code host_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct host *h = calloc(1, sizeof *h);
-    if (h == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = setup(h, point, err);
-    if (code == DL_OK)
-        *state = h;
-    else
-        host_close(h);
-    return code;
 }
 
 static enum dl_code once(void *state, long call, struct dl_err *err) {
@@ -92,8 +81,13 @@ static enum dl_code host_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_gpu_host = {"gpu-host",  "copies between host and device",
-                                           1e-3,        dl_gpu_absent,
-                                           host_open,   host_run,
-                                           host_verify, NULL,
-                                           host_close,  dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_host = {.name = "gpu-host",
+                                           .summary = "copies between host and device",
+                                           .block_s = 1e-3,
+                                           .unavailable = dl_gpu_absent,
+                                           .state_bytes = sizeof(struct host),
+                                           .open = host_open,
+                                           .run = host_run,
+                                           .verify = host_verify,
+                                           .close = host_close,
+                                           .preemptions = dl_gpu_disturbances};

@@ -7,7 +7,6 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct launch {
@@ -18,9 +17,8 @@ struct launch {
 };
 enum { BURST = 256 }; /* below the depth of the driver's queue */
 
-static void launch_close(void *state) { free(state); }
-
-static enum dl_code setup(struct launch *l, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code launch_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct launch *l = state;
     void *handle, *room;
     l->pass = strcmp(point->pass, "queue") == 0   ? QUEUE
               : strcmp(point->pass, "train") == 0 ? TRAIN
@@ -31,17 +29,6 @@ static enum dl_code setup(struct launch *l, const struct dl_point *point, struct
     DL_TRY(dl_gpu_room((size_t)l->count * sizeof(float), &room, err));
     l->x = room;
     return DL_OK;
-}
-
-static enum dl_code launch_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct launch *l = calloc(1, sizeof *l);
-    if (l == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = setup(l, point, err);
-    if (code == DL_OK)
-        *state = l;
-    else
-        launch_close(l);
-    return code;
 }
 
 static enum dl_code once(void *state, long call, struct dl_err *err) {
@@ -75,8 +62,11 @@ static double launch_run(void *state, long calls, struct dl_err *err) {
     return sum;
 }
 
-const struct dl_probe dl_probe_gpu_launch = {"gpu-launch", "kernel launch cost and gap",
-                                             200e-6,       dl_gpu_absent,
-                                             launch_open,  launch_run,
-                                             NULL,         NULL,
-                                             launch_close, dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_launch = {.name = "gpu-launch",
+                                             .summary = "kernel launch cost and gap",
+                                             .block_s = 200e-6,
+                                             .unavailable = dl_gpu_absent,
+                                             .state_bytes = sizeof(struct launch),
+                                             .open = launch_open,
+                                             .run = launch_run,
+                                             .preemptions = dl_gpu_disturbances};

@@ -5,7 +5,6 @@
 #include "calibrate/probes/cuda/probe_cuda.h"
 
 #include <cublas_v2.h>
-#include <stdlib.h>
 
 enum { ROW = 1024 };
 static const float KEEP = 0.9f, RATE = -0.01f;
@@ -17,9 +16,8 @@ struct update {
     float *g, *w, *m;
 };
 
-static void update_close(void *state) { free(state); }
-
-static enum dl_code setup(struct update *u, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code update_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct update *u = state;
     const struct dl_gpu *gpu;
     void *handle, *pool, *room;
     u->count = ((size_t)dl_point_number(point, "bytes", 0) / sizeof(float) + ROW - 1) / ROW * ROW;
@@ -35,17 +33,6 @@ static enum dl_code setup(struct update *u, const struct dl_point *point, struct
     /* the values stay finite: momenta tend to ten times the gradients */
     DL_TRY(dl_gpu_copy(u->w, u->g, (size_t)u->sets * u->count * sizeof(float), err));
     return dl_gpu_copy(u->m, u->g, (size_t)u->sets * u->count * sizeof(float), err);
-}
-
-static enum dl_code update_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct update *u = calloc(1, sizeof *u);
-    if (u == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = setup(u, point, err);
-    if (code == DL_OK)
-        *state = u;
-    else
-        update_close(u);
-    return code;
 }
 
 static enum dl_code once(void *state, long call, struct dl_err *err) {
@@ -90,8 +77,13 @@ static const char *implementation(const void *state) {
 }
 
 const struct dl_probe dl_probe_gpu_update = {
-    "gpu-update",  "optimizer step (SGD with momentum), two cuBLAS calls",
-    1e-3,          dl_gpu_absent,
-    update_open,   update_run,
-    update_verify, implementation,
-    update_close,  dl_gpu_disturbances};
+    .name = "gpu-update",
+    .summary = "optimizer step (SGD with momentum), two cuBLAS calls",
+    .block_s = 1e-3,
+    .unavailable = dl_gpu_absent,
+    .state_bytes = sizeof(struct update),
+    .open = update_open,
+    .run = update_run,
+    .verify = update_verify,
+    .implementation = implementation,
+    .preemptions = dl_gpu_disturbances};

@@ -38,7 +38,6 @@ static enum dl_code check(cublasStatus_t status, struct dl_err *err) {
 static void attention_close(void *state) {
     struct attention *a = state;
     if (a->scores != NULL) cudnnDestroyTensorDescriptor(a->scores);
-    free(a);
 }
 
 /* Operands of a set in the pool: Q, K, V, then (backward) dO and P. Results: S, P, O or dV, dP, dS,
@@ -50,7 +49,8 @@ static size_t result_count(const struct attention *a) {
     return a->backward ? 3 * a->vectors + 2 * a->square : a->vectors + 2 * a->square;
 }
 
-static enum dl_code setup(struct attention *a, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code attention_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct attention *a = state;
     static cublasHandle_t made;
     const struct dl_gpu *gpu;
     void *handle, *pool, *room;
@@ -88,17 +88,6 @@ static enum dl_code setup(struct attention *a, const struct dl_point *point, str
                                         (cudnnDataType_t)dl_cudnn_type(a->precision->type),
                                         a->heads * a->q, a->q, 1, 1),
         "scores", err);
-}
-
-static enum dl_code attention_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct attention *a = calloc(1, sizeof *a);
-    if (a == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = setup(a, point, err);
-    if (code == DL_OK)
-        *state = a;
-    else
-        attention_close(a);
-    return code;
 }
 
 struct product {
@@ -257,13 +246,15 @@ static const char *implementation(const void *state) {
     return "composed: cublas and cudnn";
 }
 
-const struct dl_probe dl_probe_gpu_attention = {"gpu-attention",
-                                                "attention, composed of cuBLAS and cuDNN calls",
-                                                1e-3,
-                                                dl_gpu_absent,
-                                                attention_open,
-                                                attention_run,
-                                                attention_verify,
-                                                implementation,
-                                                attention_close,
-                                                dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_attention = {.name = "gpu-attention",
+                                                .summary =
+                                                    "attention, composed of cuBLAS and cuDNN calls",
+                                                .block_s = 1e-3,
+                                                .unavailable = dl_gpu_absent,
+                                                .state_bytes = sizeof(struct attention),
+                                                .open = attention_open,
+                                                .run = attention_run,
+                                                .verify = attention_verify,
+                                                .implementation = implementation,
+                                                .close = attention_close,
+                                                .preemptions = dl_gpu_disturbances};

@@ -9,7 +9,6 @@
 #include <cudnn.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DIMS = 3, ALGORITHMS = 16 };
@@ -43,7 +42,6 @@ static void conv_close(void *state) {
     if (c->y != NULL) cudnnDestroyTensorDescriptor(c->y);
     if (c->w != NULL) cudnnDestroyFilterDescriptor(c->w);
     if (c->op != NULL) cudnnDestroyConvolutionDescriptor(c->op);
-    free(c);
 }
 
 static int number(const struct dl_point *point, const char *key, int fallback) {
@@ -210,7 +208,8 @@ static enum dl_code search(struct conv *c, struct dl_err *err) {
                 "bwd_filter", err);
 }
 
-static enum dl_code setup(struct conv *c, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code conv_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct conv *c = state;
     const struct dl_gpu *gpu;
     void *handle, *pool, *room;
     size_t first, second, result;
@@ -235,17 +234,6 @@ static enum dl_code setup(struct conv *c, const struct dl_point *point, struct d
     c->room = room;
     DL_TRY(describe(c, err));
     return search(c, err);
-}
-
-static enum dl_code conv_open(const struct dl_point *point, void **state, struct dl_err *err) {
-    struct conv *c = calloc(1, sizeof *c);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = setup(c, point, err);
-    if (code == DL_OK)
-        *state = c;
-    else
-        conv_close(c);
-    return code;
 }
 
 static enum dl_code once(void *state, long call, struct dl_err *err) {
@@ -405,8 +393,14 @@ static enum dl_code conv_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_gpu_conv = {"gpu-conv",  "convolution, three passes, cuDNN",
-                                           1e-3,        dl_gpu_absent,
-                                           conv_open,   conv_run,
-                                           conv_verify, implementation,
-                                           conv_close,  dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_conv = {.name = "gpu-conv",
+                                           .summary = "convolution, three passes, cuDNN",
+                                           .block_s = 1e-3,
+                                           .unavailable = dl_gpu_absent,
+                                           .state_bytes = sizeof(struct conv),
+                                           .open = conv_open,
+                                           .run = conv_run,
+                                           .verify = conv_verify,
+                                           .implementation = implementation,
+                                           .close = conv_close,
+                                           .preemptions = dl_gpu_disturbances};

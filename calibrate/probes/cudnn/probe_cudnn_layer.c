@@ -37,7 +37,6 @@ static void layer_close(void *state) {
     if (l->act != NULL) cudnnDestroyActivationDescriptor(l->act);
     if (l->pool != NULL) cudnnDestroyPoolingDescriptor(l->pool);
     if (l->factors != NULL) cudaFree(l->factors);
-    free(l);
 }
 
 static double scale_of(int channel) { return 1 + 0.125 * (channel % 8); }
@@ -163,7 +162,9 @@ static enum dl_code backward(const struct layer *l, const struct operands *o, st
     return dl_cudnn_check((int)status, "a layer backward", err);
 }
 
-static enum dl_code setup(struct layer *l, const struct dl_point *point, struct dl_err *err) {
+static enum dl_code layer_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct layer *l = state;
+    l->kind = (enum kind)point->variant;
     const struct dl_gpu *gpu;
     void *handle, *pool, *room;
     l->backward = strcmp(point->pass, "fwd") != 0;
@@ -202,34 +203,6 @@ static enum dl_code setup(struct layer *l, const struct dl_point *point, struct 
         DL_TRY(forward(l, o.x, o.true_y, err));
     }
     return DL_OK;
-}
-
-static enum dl_code open_kind(enum kind kind, const struct dl_point *point, void **state,
-                              struct dl_err *err) {
-    struct layer *l = calloc(1, sizeof *l);
-    if (l == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    l->kind = kind;
-    const enum dl_code code = setup(l, point, err);
-    if (code == DL_OK)
-        *state = l;
-    else
-        layer_close(l);
-    return code;
-}
-static enum dl_code norm_open(const struct dl_point *p, void **s, struct dl_err *e) {
-    return open_kind(NORM, p, s, e);
-}
-static enum dl_code layernorm_open(const struct dl_point *p, void **s, struct dl_err *e) {
-    return open_kind(LAYER_NORM, p, s, e);
-}
-static enum dl_code act_open(const struct dl_point *p, void **s, struct dl_err *e) {
-    return open_kind(ACT, p, s, e);
-}
-static enum dl_code pool_open(const struct dl_point *p, void **s, struct dl_err *e) {
-    return open_kind(POOL, p, s, e);
-}
-static enum dl_code softmax_open(const struct dl_point *p, void **s, struct dl_err *e) {
-    return open_kind(SOFTMAX, p, s, e);
 }
 
 static enum dl_code once(void *state, long call, struct dl_err *err) {
@@ -352,12 +325,21 @@ static const char *implementation(const void *state) {
     return "cudnn";
 }
 
-#define LAYER(variable, name, summary, open)                                                       \
-    const struct dl_probe variable = {                                                             \
-        name,      summary,      1e-3,           dl_gpu_absent, open,                              \
-        layer_run, layer_verify, implementation, layer_close,   dl_gpu_disturbances}
-LAYER(dl_probe_gpu_norm, "gpu-norm", "batch normalization, cuDNN", norm_open);
-LAYER(dl_probe_gpu_layernorm, "gpu-layernorm", "layer normalization, cuDNN", layernorm_open);
-LAYER(dl_probe_gpu_act, "gpu-act", "activation (relu), cuDNN", act_open);
-LAYER(dl_probe_gpu_pool, "gpu-pool", "pooling, cuDNN", pool_open);
-LAYER(dl_probe_gpu_softmax, "gpu-softmax", "softmax, cuDNN", softmax_open);
+#define LAYER(variable, name_, summary_, kind)                                                     \
+    const struct dl_probe variable = {.name = name_,                                               \
+                                      .summary = summary_,                                         \
+                                      .block_s = 1e-3,                                             \
+                                      .unavailable = dl_gpu_absent,                                \
+                                      .state_bytes = sizeof(struct layer),                         \
+                                      .open = layer_open,                                          \
+                                      .run = layer_run,                                            \
+                                      .verify = layer_verify,                                      \
+                                      .implementation = implementation,                            \
+                                      .close = layer_close,                                        \
+                                      .preemptions = dl_gpu_disturbances,                          \
+                                      .variant = kind}
+LAYER(dl_probe_gpu_norm, "gpu-norm", "batch normalization, cuDNN", NORM);
+LAYER(dl_probe_gpu_layernorm, "gpu-layernorm", "layer normalization, cuDNN", LAYER_NORM);
+LAYER(dl_probe_gpu_act, "gpu-act", "activation (relu), cuDNN", ACT);
+LAYER(dl_probe_gpu_pool, "gpu-pool", "pooling, cuDNN", POOL);
+LAYER(dl_probe_gpu_softmax, "gpu-softmax", "softmax, cuDNN", SOFTMAX);

@@ -5,7 +5,7 @@
 #define DL_CALIBRATE_PROBES_GPU_NVML_ABI_H
 
 enum { DL_NVML_OK = 0, DL_NVML_NOT_SUPPORTED = 3, DL_NVML_NOT_FOUND = 6, DL_NVML_TOO_SMALL = 7 };
-enum { DL_NVML_CLOCK_SM = 1, DL_NVML_CLOCK_MEMORY = 2 };
+enum { DL_NVML_CLOCK_SM = 1 };
 /* reasons why clocks are below the maximum */
 enum {
     DL_NVML_POWER_CAP = 0x4,

@@ -89,7 +89,7 @@ enum dl_code dl_gpu_judge(const struct dl_gpu_precision *precision, double terms
 
 /* NVML, loaded when installed (probe_gpu_nvml.c). Without it all values are NAN or 0. */
 struct dl_nvml_state {
-    double clock_hz, memory_clock_hz, power_w, power_limit_w, busy_frac;
+    double clock_hz, power_w, power_limit_w, busy_frac;
     long temperature_c; /* 0: unknown */
     bool thermal, brake,
         power_capped; /* why clocks are low: temperature, power brake, power limit */

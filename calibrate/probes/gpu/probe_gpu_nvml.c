@@ -113,18 +113,14 @@ bool dl_nvml_read(const char *pci, int what, struct dl_nvml_state *out) {
     device gpu = NULL;
     unsigned celsius = 0;
     struct dl_nvml_utilization busy;
-    *out = (struct dl_nvml_state){.clock_hz = NAN,
-                                  .memory_clock_hz = NAN,
-                                  .power_w = NAN,
-                                  .power_limit_w = NAN,
-                                  .busy_frac = NAN};
+    *out = (struct dl_nvml_state){
+        .clock_hz = NAN, .power_w = NAN, .power_limit_w = NAN, .busy_frac = NAN};
     if (!load() || nvml.by_pci(pci, &gpu) != DL_NVML_OK) return false;
     read_reasons(gpu, out);
     out->clock_hz = clock_of(gpu, DL_NVML_CLOCK_SM);
     out->power_w = quantity(nvml.power, gpu, 1e-3);
     if (what & (DL_NVML_PROCESSES | DL_NVML_ALL)) read_processes(gpu, out);
     if (!(what & DL_NVML_ALL)) return true;
-    out->memory_clock_hz = clock_of(gpu, DL_NVML_CLOCK_MEMORY);
     out->power_limit_w = quantity(nvml.power_limit, gpu, 1e-3);
     if (nvml.temperature != NULL && nvml.temperature(gpu, 0, &celsius) == DL_NVML_OK)
         out->temperature_c = (long)celsius;

@@ -17,6 +17,7 @@
 #include "calibrate/probes/mpi/probe_mpi_device.h"
 #include "calibrate/probes/mpi/probe_mpi_survey.h"
 
+enum { HOST, DEVICE };
 struct exchange {
     MPI_Comm comm; /* the ranks that take part */
     int rank, ranks, bytes;
@@ -48,7 +49,6 @@ static void exchange_close(void *state) {
     free(e->host_receive);
     if (e->comm != MPI_COMM_NULL) MPI_Comm_free(&e->comm);
     current = MPI_COMM_NULL;
-    free(e);
 }
 
 static enum dl_code on_device(struct exchange *e, size_t room, struct dl_err *err) {
@@ -97,39 +97,22 @@ static enum dl_code exchange_fill(struct exchange *e, const struct dl_point *poi
 
 /* DL_ERR_SYSTEM on a rank that does not take part in this point: it continues to the next one and
  * waits there. */
-static enum dl_code open_anywhere(bool device, const struct dl_point *point, void **state,
-                                  struct dl_err *err) {
+static enum dl_code exchange_open(const struct dl_point *point, void *state, struct dl_err *err) {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const long wanted = dl_point_number(point, "ranks", ranks);
-    struct exchange *e = calloc(1, sizeof *e);
-    if (e == NULL)
-        MPI_Abort(MPI_COMM_WORLD, DL_ERR_SYSTEM); /* the other ranks would wait forever */
-    e->device = device;
+    struct exchange *e = state;
+    e->comm = MPI_COMM_NULL;
+    e->device = point->variant == DEVICE;
     dl_mpi_gather_ranks();
-    if (wanted > ranks) {
-        free(e);
+    if (wanted > ranks)
         return dl_fail(err, DL_ERR_SYSTEM, "needs %ld ranks, but only %d were started", wanted,
                        ranks);
-    }
     MPI_Comm_split(MPI_COMM_WORLD, rank < wanted ? 0 : MPI_UNDEFINED, rank, &e->comm);
-    const enum dl_code code =
-        e->comm == MPI_COMM_NULL
-            ? dl_fail(err, DL_ERR_SYSTEM, "this rank takes no part in the point")
-            : exchange_fill(e, point, err);
-    if (code != DL_OK)
-        exchange_close(e);
-    else
-        *state = e;
-    return code;
-}
-
-static enum dl_code exchange_open(const struct dl_point *p, void **s, struct dl_err *e) {
-    return open_anywhere(false, p, s, e);
-}
-static enum dl_code device_open(const struct dl_point *p, void **s, struct dl_err *e) {
-    return open_anywhere(true, p, s, e);
+    if (e->comm == MPI_COMM_NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "this rank takes no part in the point");
+    return exchange_fill(e, point, err);
 }
 
 static double slowest(const struct exchange *e, double elapsed) {
@@ -297,31 +280,45 @@ static void facts(void) {
 
 /* A block holds many calls: the barrier before it and the reduction after it take microseconds
  * themselves, and the skew of the ranks at the start of a collective counts as its time. */
-#define PROBE(probe, text, block_s)                                                                \
-    static const struct dl_probe probe = {                                                         \
-        #probe,      text,           block_s, unavailable,    exchange_open,                       \
-        probe##_run, probe##_verify, NULL,    exchange_close, any_preemptions}
+#define PROBE(probe, text, block_s_)                                                               \
+    static const struct dl_probe probe = {.name = #probe,                                          \
+                                          .summary = text,                                         \
+                                          .block_s = block_s_,                                     \
+                                          .unavailable = unavailable,                              \
+                                          .state_bytes = sizeof(struct exchange),                  \
+                                          .open = exchange_open,                                   \
+                                          .run = probe##_run,                                      \
+                                          .verify = probe##_verify,                                \
+                                          .close = exchange_close,                                 \
+                                          .preemptions = any_preemptions}
 PROBE(pingpong, "MPI point-to-point", 200e-6);
 PROBE(allreduce, "MPI all-reduce", 10e-3);
 PROBE(allgather, "MPI all-gather", 10e-3);
 PROBE(broadcast, "MPI broadcast", 2e-3);
 PROBE(reducescatter, "MPI reduce-scatter", 10e-3);
 PROBE(alltoall, "MPI all-to-all", 10e-3);
-static const struct dl_probe gpu_pingpong = {"gpu-pingpong",  "MPI point-to-point, device buffers",
-                                             200e-6,          dl_mpi_device_absent,
-                                             device_open,     pingpong_run,
-                                             pingpong_verify, NULL,
-                                             exchange_close,  any_preemptions};
-static const struct dl_probe gpu_allreduce = {"gpu-allreduce",
-                                              "MPI all-reduce, device buffers",
-                                              10e-3,
-                                              dl_mpi_device_absent,
-                                              device_open,
-                                              allreduce_run,
-                                              allreduce_verify,
-                                              NULL,
-                                              exchange_close,
-                                              any_preemptions};
+static const struct dl_probe gpu_pingpong = {.name = "gpu-pingpong",
+                                             .summary = "MPI point-to-point, device buffers",
+                                             .block_s = 200e-6,
+                                             .unavailable = dl_mpi_device_absent,
+                                             .state_bytes = sizeof(struct exchange),
+                                             .open = exchange_open,
+                                             .run = pingpong_run,
+                                             .verify = pingpong_verify,
+                                             .close = exchange_close,
+                                             .preemptions = any_preemptions,
+                                             .variant = DEVICE};
+static const struct dl_probe gpu_allreduce = {.name = "gpu-allreduce",
+                                              .summary = "MPI all-reduce, device buffers",
+                                              .block_s = 10e-3,
+                                              .unavailable = dl_mpi_device_absent,
+                                              .state_bytes = sizeof(struct exchange),
+                                              .open = exchange_open,
+                                              .run = allreduce_run,
+                                              .verify = allreduce_verify,
+                                              .close = exchange_close,
+                                              .preemptions = any_preemptions,
+                                              .variant = DEVICE};
 static const struct dl_probe *const probes[] = {&gpu_pingpong,  &gpu_allreduce, &pingpong,
                                                 &allreduce,     &allgather,     &broadcast,
                                                 &reducescatter, &alltoall,      NULL};

@@ -39,8 +39,6 @@ static enum dl_code check(ncclResult_t code, const char *what, struct dl_err *er
                    ncclGetErrorString(code));
 }
 
-static void collective_close(void *state) { free(state); }
-
 static enum dl_code prepare_stream(struct dl_err *err) {
     if (world.ready) return DL_OK;
     DL_TRY(dl_gpu_check((int)cudaStreamCreate(&world.stream), "creating a stream", err));
@@ -130,19 +128,12 @@ static enum dl_code setup(struct collective *c, const struct dl_point *point, st
     return DL_OK;
 }
 
-static enum dl_code open_operation(enum operation operation, const struct dl_point *point,
-                                   void **state, struct dl_err *err) {
-    struct collective *c = calloc(1, sizeof *c);
+static enum dl_code collective_open(const struct dl_point *point, void *state, struct dl_err *err) {
+    struct collective *c = state;
     double zero = 0;
-    if (c == NULL) return dl_fail(err, DL_ERR_BACKEND, "out of memory");
-    c->operation = operation;
-    enum dl_code code = dl_meet_max(NULL, &zero, err); /* all ranks start a point together */
-    if (code == DL_OK) code = setup(c, point, err);
-    if (code == DL_OK)
-        *state = c;
-    else
-        collective_close(c);
-    return code;
+    c->operation = (enum operation)point->variant;
+    DL_TRY(dl_meet_max(NULL, &zero, err)); /* all ranks start a point together */
+    return setup(c, point, err);
 }
 
 static enum dl_code exchange_shares(const struct collective *c, struct dl_err *err) {
@@ -314,26 +305,24 @@ static const char *implementation(const void *state) {
     return "nccl";
 }
 
-#define COLLECTIVE(function, operation)                                                            \
-    static enum dl_code function(const struct dl_point *p, void **s, struct dl_err *e) {           \
-        return open_operation(operation, p, s, e);                                                 \
-    }
-COLLECTIVE(open_all_reduce, ALL_REDUCE)
-COLLECTIVE(open_reduce_scatter, REDUCE_SCATTER)
-COLLECTIVE(open_all_gather, ALL_GATHER)
-COLLECTIVE(open_broadcast, BROADCAST)
-COLLECTIVE(open_all_to_all, ALL_TO_ALL)
-COLLECTIVE(open_send_receive, SEND_RECEIVE)
-#define PROBE(variable, name, summary, open)                                                       \
-    static const struct dl_probe variable = {                                                      \
-        name, summary, 200e-6,         unavailable,      open,                                     \
-        run,  verify,  implementation, collective_close, disturbances}
-PROBE(all_reduce, "nccl-allreduce", "NCCL all-reduce", open_all_reduce);
-PROBE(reduce_scatter, "nccl-reducescatter", "NCCL reduce-scatter", open_reduce_scatter);
-PROBE(all_gather, "nccl-allgather", "NCCL all-gather", open_all_gather);
-PROBE(broadcast, "nccl-broadcast", "NCCL broadcast", open_broadcast);
-PROBE(all_to_all, "nccl-alltoall", "NCCL all-to-all", open_all_to_all);
-PROBE(send_receive, "nccl-sendrecv", "NCCL send and receive", open_send_receive);
+#define PROBE(variable, name_, summary_, operation)                                                \
+    static const struct dl_probe variable = {.name = name_,                                        \
+                                             .summary = summary_,                                  \
+                                             .block_s = 200e-6,                                    \
+                                             .unavailable = unavailable,                           \
+                                             .state_bytes = sizeof(struct collective),             \
+                                             .open = collective_open,                              \
+                                             .run = run,                                           \
+                                             .verify = verify,                                     \
+                                             .implementation = implementation,                     \
+                                             .preemptions = disturbances,                          \
+                                             .variant = operation}
+PROBE(all_reduce, "nccl-allreduce", "NCCL all-reduce", ALL_REDUCE);
+PROBE(reduce_scatter, "nccl-reducescatter", "NCCL reduce-scatter", REDUCE_SCATTER);
+PROBE(all_gather, "nccl-allgather", "NCCL all-gather", ALL_GATHER);
+PROBE(broadcast, "nccl-broadcast", "NCCL broadcast", BROADCAST);
+PROBE(all_to_all, "nccl-alltoall", "NCCL all-to-all", ALL_TO_ALL);
+PROBE(send_receive, "nccl-sendrecv", "NCCL send and receive", SEND_RECEIVE);
 static const struct dl_probe *const probes[] = {
     &all_reduce, &reduce_scatter, &all_gather, &broadcast, &all_to_all, &send_receive, NULL};
 

@@ -133,11 +133,11 @@ void dl_meeting_end(void) {}
 #endif
 
 enum dl_code dl_meeting_find(int spawn, struct dl_meeting *out, struct dl_err *err) {
-    const char *told = getenv(VARIABLE);
+    const char *given = getenv(VARIABLE);
     *out = (struct dl_meeting){.ranks = 1, .per_node = 1, .listener = -1};
-    if (told != NULL && spawn == 0) {
+    if (given != NULL && spawn == 0) {
         char *at = NULL;
-        out->rank = (int)strtol(told, &at, 10);
+        out->rank = (int)strtol(given, &at, 10);
         out->ranks = (int)strtol(at, &at, 10);
         out->local = (int)strtol(at, &at, 10);
         out->per_node = (int)strtol(at, &at, 10);

@@ -23,7 +23,7 @@ struct simulation {
     struct dl_heap events;
     struct dl_heap idle; /* slots, the lowest first */
     struct dl_campaign_piece *pieces;
-    int piece_count, piece_capacity;
+    int piece_count;
     struct running *running; /* by slot */
     int taken;               /* of state.ready */
     double now_s, dispatch_free_s;
@@ -40,7 +40,6 @@ struct simulation {
     uint64_t seed;
     bool keep;
     struct dl_campaign_task *tasks;
-    int task_capacity;
     struct dl_campaign_result result;
     struct dl_arena *arena;
 };
@@ -170,32 +169,20 @@ static void end_copy(struct simulation *s) {
 
 static void record(struct simulation *s, int slot, double end_s, bool failed) {
     const struct running *r = &s->running[slot];
-    s->result.task_count++;
+    const int task = s->result.task_count++;
     if (!s->keep) return;
-    if (s->result.task_count > s->task_capacity) {
-        const int capacity = s->task_capacity == 0 ? 1024 : 2 * s->task_capacity;
-        struct dl_campaign_task *grown = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
-        for (int i = 0; i < s->task_capacity; i++) grown[i] = s->tasks[i];
-        s->tasks = grown;
-        s->task_capacity = capacity;
-    }
-    s->tasks[s->result.task_count - 1] = (struct dl_campaign_task){.trial = r->piece.trial,
-                                                                   .rung = r->piece.rung,
-                                                                   .slot = slot,
-                                                                   .start_s = r->start_s,
-                                                                   .train_s = r->train_s,
-                                                                   .end_s = end_s,
-                                                                   .failed = failed};
+    s->tasks = dl_arena_grow(s->arena, s->tasks, (size_t)task, sizeof *s->tasks);
+    s->tasks[task] = (struct dl_campaign_task){.trial = r->piece.trial,
+                                               .rung = r->piece.rung,
+                                               .slot = slot,
+                                               .start_s = r->start_s,
+                                               .train_s = r->train_s,
+                                               .end_s = end_s,
+                                               .failed = failed};
 }
 
 static void put_piece(struct simulation *s, const struct dl_campaign_piece *piece) {
-    if (s->piece_count == s->piece_capacity) {
-        const int capacity = s->piece_capacity == 0 ? 1024 : 2 * s->piece_capacity;
-        struct dl_campaign_piece *grown = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
-        for (int i = 0; i < s->piece_count; i++) grown[i] = s->pieces[i];
-        s->pieces = grown;
-        s->piece_capacity = capacity;
-    }
+    s->pieces = dl_arena_grow(s->arena, s->pieces, (size_t)s->piece_count, sizeof *s->pieces);
     s->pieces[s->piece_count] = *piece;
     dl_heap_add(&s->queue, s->campaign->order == DL_CAMPAIGN_LONGEST_FIRST ? -piece->train_s : 0,
                 s->piece_count++);

@@ -43,7 +43,7 @@ struct dl_campaign_state {
     int next_trial;          /* ASHA: not yet begun */
     /* what becomes ready is appended here */
     struct dl_campaign_piece *ready;
-    int ready_count, ready_capacity;
+    int ready_count;
     struct dl_arena *arena;
 };
 

@@ -54,13 +54,7 @@ double dl_campaign_rung_frac(const struct dl_campaign *campaign, int rung) {
 }
 
 static void add_piece(struct dl_campaign_state *s, int trial, int rung, double frac, bool resumed) {
-    if (s->ready_count == s->ready_capacity) {
-        const int capacity = s->ready_capacity == 0 ? 1024 : 2 * s->ready_capacity;
-        struct dl_campaign_piece *grown = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
-        for (int i = 0; i < s->ready_count; i++) grown[i] = s->ready[i];
-        s->ready = grown;
-        s->ready_capacity = capacity;
-    }
+    s->ready = dl_arena_grow(s->arena, s->ready, (size_t)s->ready_count, sizeof *s->ready);
     s->ready[s->ready_count++] =
         (struct dl_campaign_piece){.trial = trial,
                                    .rung = rung,

@@ -12,7 +12,7 @@
  * backward-weights has three GEMMs. Kept per token: input, the router's E, c k (h + 2 f), gated c k
  * (h + 3 f). With experts sharded over e devices (F-TRANSFORMER-EXPERT), a device holds E/e of them
  * and receives the tokens of e devices: the same c k T rows in fewer, larger GEMMs. Shared experts
- * are dense layers beside this one. Not modelled: the load-balancing loss, sorting of indices.
+ * are separate dense layers. Not modelled: the load-balancing loss, sorting of indices.
  */
 #include <math.h>
 

@@ -18,7 +18,7 @@
  * Kept for backward besides input and output: SSD its result before gate and norm (the fused kernel
  * of Mamba convolves again); delta rule q, k, v after the convolution, the inverse, and the result;
  * Lightning q, k, v after their activation, the result and its norm. Key `state-layers`. Not
- * modelled: how well Triton kernels run beside a vendor's products of these shapes. */
+ * modelled: how well Triton kernels run compared with a vendor's products of these shapes. */
 #include <math.h>
 
 #include "model/workload/layer.h"
