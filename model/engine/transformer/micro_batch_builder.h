@@ -5,6 +5,7 @@
 #ifndef DL_MODEL_ENGINE_TRANSFORMER_MICRO_BATCH_BUILDER_H
 #define DL_MODEL_ENGINE_TRANSFORMER_MICRO_BATCH_BUILDER_H
 
+#include "model/engine/run.h"
 #include "model/engine/transformer/transformer.h"
 #include "model/workload/kernel_facts.h"
 
@@ -77,6 +78,19 @@ double dl_transformer_contention(const struct dl_transformer *tf,
 /* The same of an exchange of experts: DeepEP and HybridEP choose their multiprocessors. */
 double dl_transformer_exchange_contention(const struct dl_transformer *tf,
                                           const struct dl_collective_time *exchange);
+
+/* A collective and kernels that begin together. */
+struct dl_transformer_overlap {
+    double exposed_s; /* the collective ends later than the kernels */
+    double lost_s;    /* the kernels take longer: F-SLOWDOWN */
+    double path_s;    /* F-CRITICAL-PATH: what depends on the collective */
+};
+struct dl_transformer_overlap dl_transformer_overlap_of(double message_s, double kernels_s,
+                                                        double contention);
+/* Hides `times` collectives of the pass, which are a part of the all_s that overlap so. */
+void dl_transformer_hide(const struct dl_collective_time *t, double times, double all_s,
+                         const struct dl_transformer_overlap *overlap,
+                         struct dl_transformer_pass *pass);
 
 /* F-TRANSFORMER-MEMORY: fills `memory` and `fits` from the fullest stage. */
 void dl_transformer_hold(const struct dl_transformer *tf,

@@ -255,8 +255,9 @@ struct dl_transformer_pass {
     double device_s, by_limit_s[3]; /* kernels, split by enum dl_limit */
     /* error_s: sum time x sigma; outside_s: beyond the samples */
     double launches, error_s, outside_s, flop, moved_bytes;
-    double comm_s;                                     /* exposed collectives */
-    struct dl_resource_use comm;                       /* its parts */
+    double comm_s; /* exposed collectives */
+    /* F-CRITICAL-PATH: what depends on collectives, with those next to kernels that end sooner */
+    struct dl_resource_use comm;
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
     double check_s;                                    /* of the host, before the collectives */
     struct dl_host_count host;   /* what the host runs beside the launches (F-HOST-COUNT) */

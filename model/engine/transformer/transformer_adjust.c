@@ -5,37 +5,31 @@
 
 #include "model/engine/transformer/micro_batch_builder.h"
 
-/* Hides a share of the experts' exchanges, dispatch and return, behind kernels, which lose the
- * multiprocessors that the exchange uses. */
-static void hide_exchanges(const struct dl_transformer *tf,
-                           const struct dl_collective_time *const ways[2], double share,
-                           struct dl_transformer_pass *pass) {
-    for (int i = 0; i < 2; i++) {
-        const struct dl_collective_time *t = ways[i];
-        const double lost_s = share * t->time_s * dl_transformer_exchange_contention(tf, t);
-        pass->comm_s -= share * t->time_s;
-        pass->comm.s[DL_ON_LATENCY] -= share * t->latency_s;
-        pass->comm.s[dl_resource_of_link(t->limit)] -= share * (t->time_s - t->latency_s);
-        pass->comm_error_s -= share * t->time_s * t->sigma_log;
-        pass->device_s += lost_s;
-        pass->by_limit_s[DL_LIMIT_COMPUTE] += lost_s;
+/* The four exchanges of a layer when two micro-batches pass it in opposite directions: the exchange
+ * of gradients behind attention's forward pass, both dispatches behind the experts' passes, the
+ * return of rows behind attention's backward pass. The sum of all. */
+static struct dl_transformer_overlap exchanges_of(const struct dl_transformer *tf,
+                                                  const struct dl_collective_time *const ways[2],
+                                                  const struct dl_transformer_pass *forward,
+                                                  const struct dl_transformer_pass *backward) {
+    const struct {
+        const struct dl_collective_time *way;
+        double times, kernels_s;
+    } pairs[] = {
+        {ways[1], 1, forward->device_s - forward->experts_s},
+        {ways[0], 2, forward->experts_s + backward->experts_s},
+        {ways[1], 1, backward->device_s - backward->experts_s},
+    };
+    struct dl_transformer_overlap sum = {0, 0, 0};
+    for (int i = 0; i < 3; i++) {
+        const struct dl_transformer_overlap one =
+            dl_transformer_overlap_of(pairs[i].times * pairs[i].way->time_s, pairs[i].kernels_s,
+                                      dl_transformer_exchange_contention(tf, pairs[i].way));
+        sum.exposed_s += one.exposed_s;
+        sum.lost_s += one.lost_s;
+        sum.path_s += one.path_s;
     }
-    dl_transformer_set_pace(tf, pass);
-}
-
-/* The share of a layer's four exchanges that hides when two micro-batches pass it in opposite
- * directions: the exchange of gradients behind attention's forward pass, both dispatches behind the
- * experts' passes, the return of rows behind attention's backward pass. */
-static double overlapped_frac(const struct dl_collective_time *const ways[2],
-                              const struct dl_transformer_pass *forward,
-                              const struct dl_transformer_pass *backward) {
-    const double to_s = ways[0]->time_s, back_s = ways[1]->time_s,
-                 attention_s = forward->device_s - forward->experts_s,
-                 attention_back_s = backward->device_s - backward->experts_s,
-                 experts_s = forward->experts_s + backward->experts_s,
-                 hidden_s = fmin(back_s, attention_s) + fmin(2 * to_s, experts_s) +
-                            fmin(back_s, attention_back_s);
-    return hidden_s / (2 * (to_s + back_s));
+    return sum;
 }
 
 void dl_transformer_overlap_experts(const struct dl_transformer *tf, double micro_batches,
@@ -48,11 +42,14 @@ void dl_transformer_overlap_experts(const struct dl_transformer *tf, double micr
     if (!tf->input.settings.moe_overlap || tf->input.blocking_launches || !(each_s > 0) ||
         dl_framework_is_bound(tf->framework))
         return;
-    const double all_but_one = 1 - 1 / fmax(1, micro_batches),
-                 share = all_but_one * overlapped_frac(ways, forward, &backward[DL_RECOMPUTE_NONE]);
-    hide_exchanges(tf, ways, share, forward);
-    for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
-        hide_exchanges(tf, ways, share, &backward[r]);
+    const double all_but_one = 1 - 1 / fmax(1, micro_batches);
+    const struct dl_transformer_overlap o =
+        exchanges_of(tf, ways, forward, &backward[DL_RECOMPUTE_NONE]);
+    for (int r = -1; r < DL_TRANSFORMER_RECOMPUTES; r++) {
+        struct dl_transformer_pass *pass = r < 0 ? forward : &backward[r];
+        for (int i = 0; i < 2; i++) dl_transformer_hide(ways[i], all_but_one, 2 * each_s, &o, pass);
+        dl_transformer_set_pace(tf, pass);
+    }
 }
 
 static void add_step(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,

@@ -10,7 +10,8 @@
  * and with sequence parallelism gathers its input a second time behind the GEMM of that gradient.
  * In pieces, forward too: t - 1 of t pieces of a gathered input arrive behind the GEMMs of those
  * before, and 3 of 4 pieces of a reduce-scatter leave behind the next (Transformer Engine's ring
- * exchange and its pipeline of 4). What hides slows the GEMM (F-TRANSFORMER-CONTENTION).
+ * exchange and its pipeline of 4). GEMM and collective are tasks on two lanes that share the
+ * multiprocessors (F-TRANSFORMER-CONTENTION, F-SLOWDOWN).
  *
  * F-TRANSFORMER-EXPERT: with e expert ranks each layer's tokens go to their experts and back: 2
  * all-to-all forward and 2 backward of b s h k c bytes(element), of which a rank sends (e-1)/e; k
@@ -66,20 +67,44 @@ static void add_comm(const struct dl_collective_time *t, double times, double se
     pass->check_s += times * t->host_s;
 }
 
-/* `times` collectives of which `hidden_s` at most hides behind kernels each. */
-static void add_hidden(const struct dl_micro_batch_builder *m, const struct dl_collective_time *t,
-                       double times, double hidden_s, double sent_bytes,
-                       struct dl_transformer_pass *pass) {
-    struct dl_collective_time shown = *t;
-    if (!(t->time_s > 0)) return;
-    if (m->tf->input.blocking_launches) hidden_s = 0; /* F-HOST-BLOCKING */
-    const double hides_s = fmin(t->time_s, fmax(0, hidden_s)),
-                 fraction = (t->time_s - hides_s) / t->time_s,
-                 lost_s = times * hides_s * dl_transformer_contention(m->tf, t);
-    shown.time_s *= fraction, shown.latency_s *= fraction, shown.bandwidth_s *= fraction;
-    add_comm(&shown, times, sent_bytes, pass);
+struct dl_transformer_overlap dl_transformer_overlap_of(double message_s, double kernels_s,
+                                                        double contention) {
+    enum { COMPUTE, GROUP, LANES };
+    const struct dl_instant begin = {0, DL_BEGIN};
+    struct dl_instant lanes[LANES];
+    struct dl_task room[LANES];
+    struct dl_run run;
+    dl_run_begin_in(&run, lanes, LANES, room, LANES, NULL);
+    dl_run_share(&run, GROUP, COMPUTE, contention, DL_NONE);
+    const double sent_s = dl_run_add(&run, GROUP, begin, message_s, DL_TASK_MESSAGE, NULL).s,
+                 done_s = dl_run_add(&run, COMPUTE, begin, kernels_s, DL_TASK_KERNELS, NULL).s,
+                 exposed_s = fmax(0, sent_s - done_s), lost_s = done_s - kernels_s;
+    return (struct dl_transformer_overlap){exposed_s, lost_s, exposed_s > 0 ? sent_s : lost_s};
+}
+
+void dl_transformer_hide(const struct dl_collective_time *t, double times, double all_s,
+                         const struct dl_transformer_overlap *o, struct dl_transformer_pass *pass) {
+    const double shown = times * (o->exposed_s / all_s - 1),
+                 critical = times * (o->path_s / all_s - 1),
+                 lost_s = times * t->time_s * o->lost_s / all_s;
+    pass->comm_s += shown * t->time_s;
+    pass->comm.s[DL_ON_LATENCY] += critical * t->latency_s;
+    pass->comm.s[dl_resource_of_link(t->limit)] += critical * (t->time_s - t->latency_s);
+    pass->comm_error_s += shown * t->time_s * t->sigma_log;
     pass->device_s += lost_s;
     pass->by_limit_s[DL_LIMIT_COMPUTE] += lost_s;
+}
+
+/* `times` collectives, each while kernels run for behind_s. */
+static void add_hidden(const struct dl_micro_batch_builder *m, const struct dl_collective_time *t,
+                       double times, double behind_s, double sent_bytes,
+                       struct dl_transformer_pass *pass) {
+    if (!(t->time_s > 0)) return;
+    add_comm(t, times, sent_bytes, pass);
+    if (m->tf->input.blocking_launches || !(behind_s > 0)) return; /* F-HOST-BLOCKING */
+    const struct dl_transformer_overlap o =
+        dl_transformer_overlap_of(t->time_s, behind_s, dl_transformer_contention(m->tf, t));
+    dl_transformer_hide(t, times, t->time_s, &o, pass);
 }
 
 /* A layer split by columns: its input comes, the gradient of it goes. */
@@ -103,18 +128,18 @@ static void add_columns(const struct dl_micro_batch_builder *m, double half_byte
 /* A layer split by rows: its output is summed, the gradient of it comes. */
 static void add_rows(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                      double half_bytes, struct dl_transformer_layer_passes *p) {
-    enum { PIECES = 4 };
     const struct dl_transformer_micro_batch *b = m->micro_batch;
     const bool pieces = m->tf->framework->transformer.tensor_overlap == DL_TENSOR_PIECES &&
                         l->role == DL_TRANSFORMER_ROW;
     const double ranks = (double)m->split->tp, forward_s = p->forward.device_s,
-                 data_s = p->data.device_s, most = (PIECES - 1.0) / PIECES;
+                 data_s = p->data.device_s,
+                 hidden = pieces ? 3.0 / 4 : 0; /* pieces of which the last one shows */
     if (!m->split->sequence_parallel) {
         add_comm(&b->reduce, 1, 2 * half_bytes, &p->forward);
         return;
     }
-    const double behind_s = fmin(most * forward_s, most * b->scatter.time_s);
-    add_hidden(m, &b->scatter, 1, pieces ? behind_s : 0, half_bytes, &p->forward);
+    add_hidden(m, &b->scatter, hidden, forward_s, hidden * half_bytes, &p->forward);
+    add_hidden(m, &b->scatter, 1 - hidden, 0, (1 - hidden) * half_bytes, &p->forward);
     add_hidden(m, &b->gather, 1, pieces ? data_s * (ranks - 1) / ranks : 0, half_bytes, &p->data);
 }
 

@@ -355,11 +355,12 @@ static double hidden_s(double device_s, double host_s) {
 
 /* F-FW-IDEAL: the bound moves what it sends behind all kernels of the pass. */
 static void hide_messages(struct dl_transformer_pass *pass) {
-    const double shown_s = fmax(0, pass->comm_s - pass->device_s),
-                 share = pass->comm_s > 0 ? shown_s / pass->comm_s : 0;
+    const double shown_s = fmax(0, pass->comm_s - pass->device_s);
+    if (shown_s > 0)
+        pass->comm_error_s *= shown_s / pass->comm_s;
+    else
+        pass->comm_error_s = 0, pass->comm = (struct dl_resource_use){{0}};
     pass->comm_s = shown_s;
-    for (int i = 0; i < DL_RESOURCES; i++) pass->comm.s[i] *= share;
-    pass->comm_error_s *= share;
 }
 
 double dl_transformer_set_pace(const struct dl_transformer *tf, struct dl_transformer_pass *pass) {

@@ -77,10 +77,11 @@ void dl_transformer_offload_states(const struct dl_transformer *tf,
     }
 }
 
+/* Copies run longer than the pass by so much: all of it depends on them. */
 static void show(struct dl_transformer_pass *pass, double seconds) {
     if (!(seconds > 0)) return;
     pass->comm_s += seconds, pass->step_s += seconds;
-    pass->comm.s[DL_ON_HOST_COPY] += seconds;
+    pass->comm = (struct dl_resource_use){{[DL_ON_HOST_COPY] = pass->device_s + pass->comm_s}};
 }
 
 void dl_transformer_offload_activations(const struct dl_transformer *tf,

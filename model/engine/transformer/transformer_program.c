@@ -93,7 +93,6 @@ static void wait_for(struct program *p, struct dl_instant until) {
         if (task->kind != DL_TASK_MESSAGE || !(task->end_s > task->start_s)) continue;
         const struct dl_message *message = task->of;
         const double shown_s = fmin(at_s, task->end_s) - fmax(task->start_s, free_s);
-        dl_resource_message(message, shown_s, false, &p->exposed.comm);
         p->exposed.error_s += shown_s * message->sigma_log;
         at_s = task->start_s;
     }
@@ -398,7 +397,6 @@ static void repeat(const struct dl_transformer_program *in, struct rest *rest,
     rest->seconds += more * now(&p).s;
     if (in->uses != NULL) dl_run_path(&p.run, now(&p).task, now(&p).s, false, &path);
     dl_resource_add(&rest->use, &path, more);
-    dl_resource_add(&out->exposed.comm, &p.exposed.comm, more);
     out->exposed.s += more * p.exposed.s;
     out->exposed.error_s += more * p.exposed.error_s;
     out->slowdown_s += more * slowdown_s(&p);
@@ -487,7 +485,6 @@ void dl_transformer_run_iteration(const struct dl_transformer_program *in,
         run_synchronizing(&p, &rest, out);
     else
         run_once(&p, &rest);
-    dl_resource_add(&out->exposed.comm, &p.exposed.comm, 1);
     out->exposed.s += p.exposed.s;
     out->exposed.error_s += p.exposed.error_s;
     out->slowdown_s += slowdown_s(&p);

@@ -31,7 +31,6 @@ struct dl_transformer_uses {
 /* How much of each message shows: the time in which the compute lane waits for it. */
 struct dl_exposure {
     double s, error_s; /* error_s: sum of time x sigma */
-    struct dl_resource_use comm;
 };
 
 struct dl_transformer_program {

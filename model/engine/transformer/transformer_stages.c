@@ -83,14 +83,15 @@ static struct dl_resource_use use_of(const struct dl_transformer_pass *pass, dou
     const double idle_s = pass->step_s - pass->device_s - pass->comm_s,
                  host_s = fmin(fmax(0, pass->step_s), fmax(fmax(0, idle_s), pass->host_bound_s)),
                  device_s = pass->device_s + pass->comm_s,
-                 share = device_s > 0 ? (pass->step_s - host_s) / device_s : 0;
+                 share = device_s > 0 ? (pass->step_s - host_s) / device_s : 0,
+                 kernels_s = device_s - dl_resource_sum_s(&pass->comm);
     const struct dl_resource_use kernels = {
         {[DL_ON_ARITHMETIC] = pass->by_limit_s[DL_LIMIT_COMPUTE],
          [DL_ON_MEMORY] = pass->by_limit_s[DL_LIMIT_MEMORY],
          [DL_ON_LATENCY] = pass->by_limit_s[DL_LIMIT_LATENCY]}};
     out.s[DL_ON_HOST] = host_s;
-    dl_resource_share(&kernels, share * pass->device_s, DL_ON_ARITHMETIC, &out);
-    dl_resource_share(&pass->comm, share * pass->comm_s, DL_ON_NODE_LINKS, &out);
+    dl_resource_share(&kernels, share * kernels_s, DL_ON_ARITHMETIC, &out);
+    dl_resource_add(&out, &pass->comm, share);
     return out;
 }
 

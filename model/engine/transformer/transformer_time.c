@@ -16,7 +16,6 @@
 struct sums { /* of one micro-batch on the slowest stage */
     double forward_s, backward_s, comm_s, error_s, outside_s, comm_error_s, bytes, by_limit_s[3],
         step_s, host_bound_s;
-    struct dl_resource_use comm;
 };
 
 static void add(struct sums *s, const struct dl_transformer_pass *pass, double times,
@@ -26,7 +25,6 @@ static void add(struct sums *s, const struct dl_transformer_pass *pass, double t
     else
         s->backward_s += times * pass->device_s;
     s->comm_s += times * pass->comm_s;
-    dl_resource_add(&s->comm, &pass->comm, times);
     s->error_s += times * pass->error_s;
     s->outside_s += times * pass->outside_s;
     s->comm_error_s += times * pass->comm_error_s;
@@ -39,12 +37,10 @@ static void add(struct sums *s, const struct dl_transformer_pass *pass, double t
 /* Communication that nothing hides, by cause, and its spread. */
 static void add_exposed(const struct dl_collective_time *t, double exposed_s,
                         struct dl_evidence *e) {
-    struct dl_resource_use causes = {{0}};
     if (!(t->time_s > 0)) return;
-    causes.s[DL_ON_LATENCY] = exposed_s / t->time_s * t->latency_s;
-    causes.s[dl_resource_of_link(t->limit)] += exposed_s - causes.s[DL_ON_LATENCY];
-    dl_resource_add(&e->comm, &causes, 1);
-    dl_resource_add(&e->path, &causes, 1);
+    const double latency_s = exposed_s / t->time_s * t->latency_s;
+    e->path.s[DL_ON_LATENCY] += latency_s;
+    e->path.s[dl_resource_of_link(t->limit)] += exposed_s - latency_s;
     e->comm_error_s += exposed_s * t->sigma_log;
 }
 
@@ -111,7 +107,6 @@ static void run_stage(const struct dl_transformer_mapping *mapping,
     e->by_limit_s[DL_LIMIT_MEMORY] = m * (2 * out_s + in_s + add_s);
     e->host_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s);
     e->host_bound_s = m * one.host_bound_s;
-    dl_resource_add(&e->comm, &one.comm, m);
     e->comm_error_s = m * one.comm_error_s;
     for (int i = 0; i < 3; i++)
         e->by_limit_s[i] += m * one.by_limit_s[i] + mapping->update_by_limit_s[i];
@@ -129,7 +124,6 @@ static void run_program(const struct dl_transformer_program *program,
     dl_transformer_run_iteration(program, &run);
     out->data_exposed_s = run.exposed.s;
     out->slowdown_s = run.slowdown_s;
-    dl_resource_add(&e->comm, &run.exposed.comm, 1);
     e->comm_error_s += run.exposed.error_s;
     e->path = run.path;
 }
