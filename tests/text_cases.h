@@ -14,6 +14,23 @@ typedef void text_case(void *user, const char *one, char *out);
 /* Whether two outcomes are equal; NULL: letter for letter. */
 typedef bool text_case_equal(const char *expected, const char *actual);
 
+/* The same words, with numbers that differ by rounding at most. */
+static inline bool text_case_close(const char *expected, const char *actual) {
+    while (*expected != 0 && *actual != 0) {
+        const bool number =
+            *expected >= '0' && *expected <= '9' && *actual >= '0' && *actual <= '9';
+        char *expected_end, *actual_end;
+        if (!number) {
+            if (*expected++ != *actual++) return false;
+            continue;
+        }
+        const double a = strtod(expected, &expected_end), b = strtod(actual, &actual_end);
+        if (!(fabs(a - b) <= 3e-6 * fabs(a) + 1e-12)) return false;
+        expected = expected_end, actual = actual_end;
+    }
+    return *expected == *actual;
+}
+
 static void check_text_cases(const char *name, text_case *outcome, text_case_equal *equal,
                              void *user) {
     char path[TEXT_CASE_BYTES], new_path[TEXT_CASE_BYTES + 8], line[2 * TEXT_CASE_BYTES],
