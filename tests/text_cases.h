@@ -40,7 +40,8 @@ static void check_text_cases(const char *name, text_case *outcome, text_case_equ
     FILE *in = fopen(path, "r"), *out = getenv("DL_ACCEPT") != NULL ? fopen(new_path, "w") : NULL;
     if (in == NULL) fail_msg("cannot open %s", path);
     int cases = 0, different = 0;
-    while (fgets(line, sizeof line, in) != NULL) {
+    /* after so many that differ the others tell nothing new */
+    while ((out != NULL || different < TEXT_CASES_SHOWN) && fgets(line, sizeof line, in) != NULL) {
         line[strcspn(line, "\n")] = 0;
         char *expected = strstr(line, " => ");
         const bool is_case = line[0] != '#' && line[0] != 0;
@@ -51,7 +52,7 @@ static void check_text_cases(const char *name, text_case *outcome, text_case_equ
             if (expected != NULL &&
                 (equal != NULL ? equal(expected, actual) : strcmp(expected, actual) == 0)) {
                 snprintf(actual, sizeof actual, "%s", expected); /* the last digit stays */
-            } else if (different++ < TEXT_CASES_SHOWN && out == NULL) {
+            } else if (different++, out == NULL) {
                 print_error("%s\n  - %s\n  + %s\n", line, expected != NULL ? expected : "", actual);
             }
         }
@@ -63,8 +64,8 @@ static void check_text_cases(const char *name, text_case *outcome, text_case_equ
         assert_int_equal(fclose(out), 0);
         assert_int_equal(rename(new_path, path), 0);
     } else if (different > 0) {
-        fail_msg("%d of %d cases differ from tests/golden/%s: make golden-accept, and review the "
-                 "diff",
+        fail_msg("%d of the first %d cases differ from tests/golden/%s: make golden-accept, and "
+                 "review the diff",
                  different, cases, name);
     }
 }

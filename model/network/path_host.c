@@ -105,7 +105,6 @@ enum dl_code dl_coll_links(const struct dl_system *system,
     struct dl_coll_links links = {.nodes = path.nodes,
                                   .per_node = path.per_node,
                                   .ranks = path.ranks,
-                                  .inside_limit = "intra",
                                   .flows = fmax(1.0, request->flows_per_adapter),
                                   .bisection = 1.0};
     double gamma = sum_s_per_byte(system, links.per_node);
