@@ -40,6 +40,8 @@ static const struct dl_system *system_of(struct bench *b, const char *words) {
     k->words = dl_arena_printf(&b->arena, "%s", words);
     if (dl_data_system(&data, name, &b->arena, &k->system, &err) != DL_OK)
         fail_msg("%s: %s", words, err.message);
+    for (int i = 0; i < data.override_count; i++)
+        if (!changes[i].used) fail_msg("%s: no field %s", words, changes[i].key);
     return k->system;
 }
 
