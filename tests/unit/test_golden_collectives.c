@@ -52,17 +52,47 @@ static int index_of(const char *const *names, int count, const char *name) {
     return 0;
 }
 
+/* One word of a request; what is none changes the system. */
+static void take(const char *word, struct dl_collective_request *r, char *system) {
+    const struct {
+        const char *key;
+        int64_t *member;
+    } counts[] = {{"nodes=", &r->nodes},       {"ranks=", &r->ranks_per_node},
+                  {"group=", &r->group_size},  {"stride=", &r->group_stride},
+                  {"groups=", &r->concurrent}, {"domain=", &r->domain_nodes},
+                  {"apart=", &r->node_stride}, {"span=", &r->span_nodes}};
+    const struct {
+        const char *word;
+        bool *member;
+    } truths[] = {{"exact", &r->allow_decreasing},
+                  {"device-buffers", &r->device_buffers},
+                  {"device-direct", &r->device_direct}};
+    const char *value = strchr(word, '=');
+    const size_t key = value != NULL ? (size_t)(++value - word) : strlen(word);
+    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++)
+        if (strcmp(word, truths[i].word) == 0) *truths[i].member = true;
+    if (value == NULL) return;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (strncmp(word, counts[i].key, key) != 0 || counts[i].key[key] != 0) continue;
+        *counts[i].member = strtoll(value, NULL, 10);
+        return;
+    }
+    if (strncmp(word, "bytes=", key) == 0)
+        r->bytes = strtod(value, NULL);
+    else if (strncmp(word, "flows=", key) == 0)
+        r->flows_per_adapter = strtod(value, NULL);
+    else if (strncmp(word, "algorithm=", key) == 0)
+        r->algorithm = value;
+    else if (strncmp(word, "protocol=", key) == 0)
+        r->protocol = value;
+    else
+        strcat(strcat(system, " "), word);
+}
+
 /* "nccl all_reduce dgx-h100 nodes=4 ranks=8 bytes=4096 group=2 links.inter.latency=9us" */
 static void outcome(void *user, const char *line, char *out) {
     struct bench *b = user;
     struct dl_collective_request r = {.nodes = 1, .ranks_per_node = 1, .memo = &b->memo};
-    const struct {
-        const char *key;
-        int64_t *member;
-    } counts[] = {{"nodes", &r.nodes},       {"ranks", &r.ranks_per_node},
-                  {"group", &r.group_size},  {"stride", &r.group_stride},
-                  {"groups", &r.concurrent}, {"domain", &r.domain_nodes},
-                  {"apart", &r.node_stride}, {"span", &r.span_nodes}};
     char words[TEXT_CASE_BYTES], system[TEXT_CASE_BYTES], *rest = words;
     struct dl_collective_time t;
     struct dl_err err = {0};
@@ -72,34 +102,16 @@ static void outcome(void *user, const char *line, char *out) {
     r.op = (enum dl_collective_op)index_of(dl_collective_op_names, DL_COLL_OPS,
                                            strtok_r(rest, " ", &rest));
     snprintf(system, sizeof system, "%s", strtok_r(rest, " ", &rest));
-    for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
-        char *value = strchr(word, '=');
-        const size_t key = value != NULL ? (size_t)(value - word) : strlen(word);
-        bool taken = value == NULL;
-        if (strcmp(word, "exact") == 0) r.allow_decreasing = true;
-        if (strcmp(word, "device-buffers") == 0) r.device_buffers = true;
-        if (strcmp(word, "device-direct") == 0) r.device_direct = true;
-        for (size_t i = 0; i < sizeof counts / sizeof *counts && !taken; i++)
-            if (strncmp(word, counts[i].key, key) == 0 && counts[i].key[key] == 0)
-                *counts[i].member = strtoll(value + 1, NULL, 10), taken = true;
-        if (strncmp(word, "bytes=", 6) == 0) r.bytes = strtod(value + 1, NULL), taken = true;
-        if (strncmp(word, "flows=", 6) == 0)
-            r.flows_per_adapter = strtod(value + 1, NULL), taken = true;
-        if (strncmp(word, "algorithm=", 10) == 0) r.algorithm = value + 1, taken = true;
-        if (strncmp(word, "protocol=", 9) == 0) r.protocol = value + 1, taken = true;
-        if (!taken) strcat(strcat(system, " "), word);
-    }
+    for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) take(word, &r, system);
     if (dl_collective_time(system_of(b, system), &r, &t, &err) != DL_OK) {
         snprintf(out, TEXT_CASE_BYTES, "refused: %s", err.message);
         return;
     }
     snprintf(out, TEXT_CASE_BYTES,
-             "%s%s%s latency_s=%.6g bandwidth_s=%.6g limit=%s steps=%g "
-             "channels=%g sigma=%g %s",
-             t.algorithm != NULL ? t.algorithm : "-", t.protocol != NULL ? "/" : "",
-             t.protocol != NULL ? t.protocol : "", t.latency_s, t.bandwidth_s,
-             t.limit != NULL ? t.limit : "-", t.steps, t.channels, t.sigma_log,
-             t.origin != NULL ? t.origin : "-");
+             "%s%s%s latency_s=%.6g bandwidth_s=%.6g limit=%s steps=%g channels=%g sigma=%g %s",
+             t.algorithm, t.protocol != NULL ? "/" : "", t.protocol != NULL ? t.protocol : "",
+             t.latency_s, t.bandwidth_s, t.limit != NULL ? t.limit : "-", t.steps, t.channels,
+             t.sigma_log, t.origin);
 }
 
 static void every_collective(void **state) {
