@@ -161,10 +161,10 @@ generalize: all ## errors of runs that no fit has seen, and the intervals that f
 formulas: ## write docs/formulas.md, the index of formulas
 	$(Q)sh tools/formulas.sh
 
-golden-accept: all $(BUILD)/tests/unit/test_golden_plans $(BUILD)/tests/unit/test_text_cases ## record the present output as the expected one (review the diff)
+RECORDED := $(filter $(BUILD)/tests/unit/test_golden_%,$(TEST_PROGRAMS)) $(BUILD)/tests/unit/test_text_cases
+golden-accept: all $(RECORDED) ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(call absolute,dlmodel) sh tests/golden/golden.sh accept
-	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_golden_plans
-	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_text_cases
+	$(Q)for t in $(RECORDED); do DL_ACCEPT=1 "$$t" || exit 1; done
 	$(Q)DLMODEL=$(call absolute,dlmodel) sh tools/decisions.sh > docs/decisions.md
 	$(Q)python3 tools/python_types.py $(call absolute,dlmodel) > python/dlmodel/typed.py
 

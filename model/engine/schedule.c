@@ -327,10 +327,14 @@ double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
     const int stages = o->stages, many = (int)micro_batches;
     if (row->asynchronous) return asynchronous_span(o, micro_batches, end_s);
     if (row->all_forward_first && many > 2) { /* as in any flow shop of equal jobs */
-        const double one_s = simulate(o, 1, arena, end_s), two_s = simulate(o, 2, arena, end_s),
-                     more_s = (many - 2) * (two_s - one_s);
-        for (int s = 0; s < stages; s++) end_s[s] += more_s;
-        return two_s + more_s;
+        double *one_s = dl_arena_alloc(arena, (size_t)stages, sizeof *one_s), last_s = 0;
+        simulate(o, 1, arena, one_s);
+        simulate(o, 2, arena, end_s);
+        for (int s = 0; s < stages; s++) {
+            end_s[s] += (many - 2) * (end_s[s] - one_s[s]);
+            last_s = fmax(last_s, end_s[s]);
+        }
+        return last_s;
     }
     struct pipeline p;
     struct shortened few;

@@ -163,7 +163,6 @@ static void send_message(struct state *s, struct dl_message *message, int awaite
     message->end_s = end.s;
     s->lane_s += message->duration_s;
     s->out->comm_s += message->duration_s;
-    s->out->comm_latency_s += message->latency_s;
     if (!message->returns) return;
     const struct dl_instant usable = {end.s + message->tail_s, end.task};
     for (int g = message->first; g < message->first + message->count; g++) {
@@ -301,7 +300,6 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     struct dl_timeline *out = s->out;
     const struct dl_pass_cost *update = r->accumulates ? &r->cost->accumulation : &r->cost->update;
     out->comm_s = 0;
-    out->comm_latency_s = 0;
     s->lane_s = 0;
     s->sent = 0;
     s->prologue_s = out->sync.prologue_s; /* known from the iteration before */

@@ -43,7 +43,6 @@ struct dl_timeline {
     double period_s; /* of the steady state */
     /* network lane: sum of the durations of messages and of the copies around them */
     double comm_s;
-    double comm_latency_s;
     double stall_s; /* device idle because the host is late, and fixed host time */
     double slowdown_s;
     double overlap_s; /* of communication with forward and backward */

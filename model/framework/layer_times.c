@@ -200,10 +200,14 @@ static struct reading read_time(const struct dl_layer_times *t, const char *laye
     if (a.below == a.above) return (struct reading){low_s, false};
     if (has_below && has_above)
         return (struct reading){interpolate_s(&a, batch, low_s, high_s), false};
-    const struct dl_layer_batch *end = has_below ? &t->batches[t->batch_count - 1] : &t->batches[0];
-    const double there_s = pass_of(has_below ? m->highest : m->lowest, index, part)->time_s,
-                 here_s = pass_of(m->here, index, part)->time_s;
-    const double ratio = there_s > 0 ? here_s / there_s : batch / end->batch_samples;
+    /* the model's time is known at the first and the last batch */
+    const struct dl_layer_batch *from = has_below ? a.below : a.above;
+    const struct dl_cost *there = from == t->batches                        ? m->lowest
+                                  : from == &t->batches[t->batch_count - 1] ? m->highest
+                                                                            : NULL;
+    const double there_s = there != NULL ? pass_of(there, index, part)->time_s : 0;
+    const double ratio =
+        there_s > 0 ? pass_of(m->here, index, part)->time_s / there_s : batch / from->batch_samples;
     return (struct reading){(has_below ? low_s : high_s) * ratio, true};
 }
 

@@ -15,8 +15,7 @@ void dl_collective_domain(const struct dl_system *system,
                           struct dl_collective_request *out) {
     const int64_t most = dl_path_domain_nodes(system);
     *out = *request;
-    if (most <= 1 || !dl_libraries[request->library]->spans_domains || request->domain_nodes > 0)
-        return;
+    if (!dl_libraries[request->library]->spans_domains || request->domain_nodes > 0) return;
     out->nodes = divide_up(request->nodes, most);
     out->domain_nodes = divide_up(request->nodes, out->nodes);
     out->ranks_per_node = divide_up(request->nodes * request->ranks_per_node, out->nodes);

@@ -29,7 +29,8 @@ static double sum_s_per_byte(const struct dl_system *system, double ranks_per_no
 static struct dl_hockney piece_for(const struct dl_link *link, double bytes) {
     int at = 0;
     while (at + 1 < link->piece_count && bytes > link->pieces[at].max_bytes) at++;
-    struct dl_hockney out = {link->pieces[at].alpha_s, link->pieces[at].beta_s_per_byte, 0.0};
+    struct dl_hockney out = {.alpha_s = link->pieces[at].alpha_s,
+                             .beta_s_per_byte = link->pieces[at].beta_s_per_byte};
     if (at > 0) {
         const struct dl_piece *below = &link->pieces[at - 1];
         double floor_s = below->alpha_s + below->max_bytes * below->beta_s_per_byte;
@@ -68,7 +69,8 @@ static double pair_bytes_per_s(const struct dl_system *system, int64_t stride) {
 static struct dl_hockney inside(const struct dl_system *system,
                                 const struct dl_collective_request *request, double bytes,
                                 const char **limit) {
-    struct dl_hockney out = {SHARED_MEMORY_LATENCY_S, 2.0 / CORE_COPY_BYTES_PER_S, 0.0};
+    struct dl_hockney out = {.alpha_s = SHARED_MEMORY_LATENCY_S,
+                             .beta_s_per_byte = 2.0 / CORE_COPY_BYTES_PER_S};
     const struct dl_link *link = &system->intra;
     *limit = "intra";
     if (request->device_direct && system->has_intra && link->peer_to_peer) {
@@ -105,7 +107,6 @@ enum dl_code dl_coll_links(const struct dl_system *system,
     struct dl_coll_links links = {.nodes = path.nodes,
                                   .per_node = path.per_node,
                                   .ranks = path.ranks,
-                                  .inside_limit = "intra",
                                   .flows = fmax(1.0, request->flows_per_adapter),
                                   .bisection = 1.0};
     double gamma = sum_s_per_byte(system, links.per_node);

@@ -31,9 +31,9 @@ COST_FOLDERS = ("network", "machine", "framework", "engine")
 ASKED_PCT, ASKED_COST_PCT = 92.0, 97.0
 # Instrumented, a test takes at most so many times as long: one that then took longer is never run.
 SLOWER = 8.0
-# Thousands of plans in a second: nothing kills more for its time, by about so many times.
-RECORDED = "unit/test_golden_plans"
-RECORDED_WORTH = 20.0
+# Thousands of plans and requests in a second: nothing kills more for its time, by about so many times.
+RECORDED = "unit/test_golden_"
+RECORDED_WORTH = 60.0
 # gcc takes a `continue` for unlikely: without that a loop whose last statement it follows has the same code.
 UNGUESSED = ["-fno-guess-branch-probability"]
 # A function that may end without its value is no C that this project builds: invalid, like other text that does not compile.

@@ -108,10 +108,17 @@ static void simulate(void) {
     }
 }
 
-static double end_s(void) {
+static double stage_end_s(int stage) {
     double end = 0;
     for (int i = 0; i < sim.count; i++)
-        end = fmax(end, sim.passes[i].start_s + sim.passes[i].seconds);
+        if (sim.passes[i].stage == stage)
+            end = fmax(end, sim.passes[i].start_s + sim.passes[i].seconds);
+    return end;
+}
+
+static double end_s(void) {
+    double end = 0;
+    for (int s = 0; s < sim.stages; s++) end = fmax(end, stage_end_s(s));
     return end;
 }
 
@@ -252,6 +259,9 @@ static void predicted_plans(void **state) {
                                                 .backward_s = sim.backward_s,
                                                 .weights_s = sim.weights_s};
         assert_true(dl_pipeline_least_s(&order, sim.batches) <= end_s() * (1 + 1e-12));
+        double ends_s[4];
+        dl_pipeline_span(&order, sim.batches, &f.arena, ends_s);
+        for (int s = 0; s < sim.stages; s++) check_close(ends_s[s], stage_end_s(s), 1e-9);
         dl_arena_free(&f.arena);
     }
 }

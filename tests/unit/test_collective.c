@@ -305,6 +305,24 @@ static void groups_of_a_job_by_hand(void **state) {
     }
 }
 
+/* Up to 1000 bytes 10 us + 1 ns a byte, then 5 us + 0.1 ns: a longer message is never faster than
+ * the 11 us of 1000 bytes, and 1 MB takes 105 us. */
+static void pieces_of_a_link_by_hand(void **state) {
+    struct dl_system system = fake_system();
+    struct dl_piece pieces[] = {{1000, 10e-6, 1e-9}, {HUGE_VAL, 5e-6, 0.1e-9}};
+    const double cases[][2] = {{0, 10e-6},    {500, 10.5e-6}, {1000, 11e-6}, {1001, 11e-6},
+                               {2000, 11e-6}, {60000, 11e-6}, {1e6, 105e-6}};
+    struct dl_collective_request r = {
+        .op = DL_COLL_P2P, .library = DL_LIB_MPI, .nodes = 2, .ranks_per_node = 1};
+    struct dl_collective_time t;
+    system.inter.pieces = pieces, system.inter.piece_count = 2;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        r.bytes = cases[i][0];
+        assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+        check_close(t.time_s, cases[i][1], 1e-12);
+    }
+}
+
 static void one_rank_is_free_and_faults_are_named(void **state) {
     struct dl_system system = fake_system();
     struct dl_err err = {0};
@@ -460,6 +478,7 @@ int main(void) {
                                        cmocka_unit_test(parameter_servers_by_hand),
                                        cmocka_unit_test(copies_by_hand),
                                        cmocka_unit_test(groups_of_a_job_by_hand),
+                                       cmocka_unit_test(pieces_of_a_link_by_hand),
                                        cmocka_unit_test(one_rank_is_free_and_faults_are_named),
                                        cmocka_unit_test(samples_come_first),
                                        cmocka_unit_test(other_numbers_of_nodes_are_scaled),

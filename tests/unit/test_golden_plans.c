@@ -82,29 +82,12 @@ static void outcome(void *user, const char *plan, char *out) {
         dlmodel_value(m, "bottleneck_share"));
 }
 
-/* The same words, with numbers that differ by rounding at most. */
-static bool same(const char *expected, const char *actual) {
-    while (*expected != 0 && *actual != 0) {
-        const bool number =
-            *expected >= '0' && *expected <= '9' && *actual >= '0' && *actual <= '9';
-        char *expected_end, *actual_end;
-        if (!number) {
-            if (*expected++ != *actual++) return false;
-            continue;
-        }
-        const double a = strtod(expected, &expected_end), b = strtod(actual, &actual_end);
-        if (!(fabs(a - b) <= 3e-6 * fabs(a) + 1e-12)) return false;
-        expected = expected_end, actual = actual_end;
-    }
-    return *expected == *actual;
-}
-
 static void every_plan(void **state) {
     char data[TEXT_CASE_BYTES];
     snprintf(data, sizeof data, "%s/data", check_root());
     struct dlmodel *m = dlmodel_open(data);
     assert_non_null(m);
-    check_text_cases("plans.txt", outcome, same, m);
+    check_text_cases("plans.txt", outcome, text_case_close, m);
     dlmodel_close(m);
 }
 

@@ -105,6 +105,38 @@ static void each_pass_by_its_own_ratio(void **state) {
     check_close(c.list[0].backward.time_s, 6 * 0.040, 1e-12);
 }
 
+/* A layer that was timed at 8 of 8, 16 and 32 samples, and another at 16: 64 samples take 8 times
+ * as long as 8 in the model (twice as long as 32 would be wrong), and 4 times as long as 16, which
+ * the model does not know. One that takes no time in the model: by the samples. */
+static void beyond_the_batch_that_has_the_layer(void **state) {
+    struct dl_layer_time one[] = {{"conv", 0.004, 0.010}}, two[] = {{"relu", 0.001, NAN}},
+                         three[] = {{"other", 0.002, 0.003}};
+    struct dl_layer_batch some[] = {{.batch_samples = 8, .layers = one, .layer_count = 1},
+                                    {.batch_samples = 16, .layers = two, .layer_count = 1},
+                                    {.batch_samples = 32, .layers = three, .layer_count = 1}};
+    struct dl_layer_times t = times;
+    struct costs low, high, c;
+    struct dl_err err = {.code = DL_OK};
+    t.batches = some, t.batch_count = 3;
+    fill(&low, 8), fill(&high, 32), fill(&c, 64);
+    low.list[0].backward.time_s = high.list[2].forward.time_s = 0;
+    c.list[0].forward.time_s *= 2; /* the model's own ratio is 16 */
+    CHECK(dl_layer_times_apply(&t, &workload, 64,
+                               &(struct dl_layer_costs){&low.cost, &high.cost, &c.cost},
+                               &err) == DL_OK);
+    check_close(c.list[0].forward.time_s, 16 * 0.004, 1e-12);
+    check_close(c.list[0].backward.time_s, 8 * 0.010, 1e-12);
+    check_close(c.list[1].forward.time_s, 4 * 0.001, 1e-12);
+    check_close(c.list[2].forward.time_s, 2 * 0.002, 1e-12);
+    check_close(c.list[2].backward.time_s, 2 * 0.003, 1e-12);
+    fill(&c, 4);
+    CHECK(dl_layer_times_apply(&t, &workload, 4,
+                               &(struct dl_layer_costs){&low.cost, &high.cost, &c.cost},
+                               &err) == DL_OK);
+    check_close(c.list[0].backward.time_s, 0.010 / 2, 1e-12);
+    check_close(c.list[2].forward.time_s, 0.002 / 8, 1e-12);
+}
+
 /* 50 ms of the model, 40 and 10 by what bounds them, against 4 ms that were measured; a layer that
  * takes no time in the model is bound by memory. */
 static void shares_of_a_measured_time(void **state) {
@@ -149,6 +181,12 @@ static void fits_only_what_was_measured(void **state) {
     CHECK(!dl_layer_times_fit(&times, &workload, &ddp, &e, DL_FP32));
     CHECK(!dl_layer_times_fit(&times, &workload, &chainer, &d, DL_FP32));
     CHECK(dl_layer_times_known(&times, &workload) == 2);
+    struct dl_layer_times last = times; /* and no batch before the first */
+    last.batches = &batches[1], last.batch_count = 1;
+    at_8[1].name = "other";
+    CHECK(dl_layer_times_known(&times, &workload) == 3);
+    CHECK(dl_layer_times_known(&last, &workload) == 2);
+    at_8[1].name = "relu";
 }
 
 static void split_takes_channels(void **state) {
@@ -180,6 +218,7 @@ int main(void) {
         cmocka_unit_test(shares_of_a_measured_time),
         cmocka_unit_test(members_of_the_nearest_batch),
         cmocka_unit_test(each_pass_by_its_own_ratio),
+        cmocka_unit_test(beyond_the_batch_that_has_the_layer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,7 @@ struct sink {
 };
 
 static void put(struct sink *s, const char *name, const char *group, const char *formula,
-                const char *inputs, const char *origin, double value, double sigma,
-                const char *lane) {
+                const char *inputs, const char *origin, double value, double sigma) {
     if (!(value > 0) || s->count >= MAX_TERMS) return;
     s->terms[s->count++] = (struct dl_term){.name = name,
                                             .group = group,
@@ -26,8 +25,7 @@ static void put(struct sink *s, const char *name, const char *group, const char 
                                             .origin = origin,
                                             .start_s = NAN,
                                             .value = value,
-                                            .sigma_log = sigma,
-                                            .lane = lane};
+                                            .sigma_log = sigma};
 }
 
 static bool has_tower(const struct dl_transformer *tf) {
@@ -72,7 +70,7 @@ static void put_pass(struct sink *s, int part, bool forward) {
             t->micro_samples, (long long)t->mapping.split.tp, (long long)t->mapping.split.sp,
             pass->flop / 1e9, pass->moved_bytes / 1e6, pass->launches, 1e3 * pass->device_s,
             forward || t->choice.recompute == DL_RECOMPUTE_NONE ? "" : ", with recomputation"),
-        t->tf->system->device->name, value_s, pass->error_s / pass->device_s, "compute");
+        t->tf->system->device->name, value_s, pass->error_s / pass->device_s);
 }
 
 /* What is compute besides the network's kernels. */
@@ -84,16 +82,16 @@ static void put_copies(struct sink *s, bool forward) {
     const char *group = forward ? "forward" : "backward", *device = t->tf->system->device->name,
                *each = dl_arena_printf(t->arena, "%g layers x %g micro-batches", layers, m);
     put(s, "copies of gathered parameters", group, "F-TRANSFORMER-SHARD", each, device,
-        times * mapping->copy_out_s, NAN, "compute");
+        times * mapping->copy_out_s, NAN);
     if (forward) return;
     put(s, "copies of gradients", group, "F-TRANSFORMER-SHARD", each, device,
-        times * mapping->copy_in_s, NAN, "compute");
+        times * mapping->copy_in_s, NAN);
     put(s, "sums of gradients", group, "F-TRANSFORMER-ACCUMULATE", each, device,
-        m > 1 ? times * mapping->accumulate_s : 0, NAN, "compute");
+        m > 1 ? times * mapping->accumulate_s : 0, NAN);
     put(s, "slowdown while communicating", group, "F-SLOWDOWN",
         dl_arena_printf(t->arena, "share held=%.3g for %.4g ms", mapping->slowdown_frac,
                         1e3 * (t->result.data_s - t->result.data_exposed_s)),
-        "framework or device file", t->result.slowdown_s, NAN, NULL);
+        "framework or device file", t->result.slowdown_s, NAN);
 }
 
 static void put_collective(struct sink *s, const char *name, const struct dl_collective_time *c,
@@ -106,7 +104,7 @@ static void put_collective(struct sink *s, const char *name, const struct dl_col
                         c->protocol != NULL ? c->protocol : "",
                         c->formula != NULL ? c->formula : "-", 1e3 * c->time_s,
                         dl_resource_link_text(c->limit)),
-        c->origin, times * c->time_s, c->sigma_log, "communication");
+        c->origin, times * c->time_s, c->sigma_log);
 }
 
 static void put_communication(struct sink *s) {
@@ -135,7 +133,7 @@ static void put_communication(struct sink *s) {
         t->result.tensor_s - (dl_transformer_expert_ranks(&mapping->split) > 1
                                   ? routings * micro_batch->route.time_s
                                   : 0),
-        NAN, "communication");
+        NAN);
     if (dl_transformer_expert_ranks(&mapping->split) > 1) {
         put_collective(s, "expert all-to-all", &micro_batch->route, micro_batch->route_bytes,
                        routings, "F-TRANSFORMER-EXPERT");
@@ -169,11 +167,11 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
     const char *inputs = dl_arena_printf(arena, "%.4g parameters of a rank, ZeRO stage %d over %g",
                                          parameters, t->mapping.shard, t->mapping.shard_ranks);
     put(s, "weights", "memory", "F-TRANSFORMER-STATES", inputs, "workload file", m->weights_bytes,
-        NAN, NULL);
+        NAN);
     put(s, "gradients", "memory", "F-TRANSFORMER-STATES", inputs, "workload file",
-        m->gradients_bytes, NAN, NULL);
+        m->gradients_bytes, NAN);
     put(s, "optimizer", "memory", "F-TRANSFORMER-STATES", inputs, "workload file",
-        m->optimizer_bytes, NAN, NULL);
+        m->optimizer_bytes, NAN);
     put(s, "activations", "memory", "F-TRANSFORMER-MEMORY",
         dl_arena_printf(arena,
                         "%.4g micro-batches in flight (F-TRANSFORMER-IN-FLIGHT) x %g layers x %.4g "
@@ -181,23 +179,23 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
                         dl_transformer_in_flight(&t->mapping, &t->choice, 0),
                         t->mapping.stage_layers,
                         t->micro_batch.kept_bytes[DL_TRANSFORMER_BODY][t->choice.recompute] / 1e6),
-        "workload file", m->activations_bytes, NAN, NULL);
+        "workload file", m->activations_bytes, NAN);
     const double lost_frac = dl_fragmentation_frac(t->tf->framework),
                  lost_bytes = lost_frac * m->total_bytes,
                  kept_bytes = m->workspace_bytes - lost_bytes;
     put(s, "workspace", "memory", "F-MEM-WORKSPACE",
         dl_arena_printf(arena, "libraries keep %.4g MB", kept_bytes / 1e6), "device file",
-        kept_bytes, NAN, NULL);
+        kept_bytes, NAN);
     put(s, "communication buffers", "memory", "F-MEM-BUFFERS", "gradient buckets", "framework file",
-        m->buffers_bytes, NAN, NULL);
+        m->buffers_bytes, NAN);
     const double runtime_bytes = t->tf->system->device->context_bytes;
     put(s, "context", "memory", "F-MEM-CONTEXT",
         dl_arena_printf(arena, "runtime %.4g MB",
                         dl_known(runtime_bytes) ? runtime_bytes / 1e6 : 0),
-        "device file", m->context_bytes, NAN, NULL);
+        "device file", m->context_bytes, NAN);
     put(s, "fragmentation", "memory", "F-MEM-FRAGMENTATION",
         dl_arena_printf(arena, "%.3g of what is reserved", lost_frac), "framework file", lost_bytes,
-        NAN, NULL);
+        NAN);
 }
 
 static void put_overhead(struct sink *s, const struct dl_prediction *p) {
@@ -224,7 +222,6 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
 
 void dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_prediction *p) {
     struct sink s = {.t = t, .terms = dl_arena_alloc(t->arena, MAX_TERMS, sizeof *s.terms)};
-    const struct dl_transformer_result *r = &t->result;
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) put_pass(&s, part, true);
     put_copies(&s, true);
     for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
@@ -232,30 +229,26 @@ void dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_pred
     put(&s, "optimizer step", "update", "F-UPDATE-BYTES",
         dl_arena_printf(t->arena, "%.4g parameters%s", t->mapping.updated_elements,
                         t->mapping.shard > 0 ? ", the rank's shard" : ""),
-        t->tf->system->device->name, p->update_s, NAN, "compute");
+        t->tf->system->device->name, p->update_s, NAN);
     if (t->mapping.host.update_s > 0) {
         put(&s, "optimizer step on the host", "overhead", "F-OFFLOAD",
             dl_arena_printf(t->arena, "%.4g GB of each rank in host memory",
                             t->mapping.host.bytes / 1e9),
-            "system file", t->mapping.host.update_s, NAN, "host");
+            "system file", t->mapping.host.update_s, NAN);
         put(&s, "gradients to the host and weights back", "overhead", "F-OFFLOAD", "",
-            "system file", t->mapping.host.copy_s, NAN, "host-copy");
+            "system file", t->mapping.host.copy_s, NAN);
     }
     put_communication(&s);
-    put(&s, "exposed communication", "exposed", "F-TRANSFORMER-SHARD",
-        dl_arena_printf(t->arena, "in layers=%.4g, between stages=%.4g, data=%.4g ms",
-                        1e3 * r->tensor_s, 1e3 * r->boundary_s, 1e3 * r->data_exposed_s),
-        "model", p->exposed_comm_s, NAN, NULL);
     put(&s, "input", "input", "F-INPUT",
         dl_arena_printf(t->arena, "%g samples x %.4g B over the host link; exposed=%.3g ms",
                         t->choice.micro_batches * t->micro_samples,
                         t->tf->workload->input_bytes_per_sample, 1e3 * p->exposed_input_s),
-        "system file", p->input_s, NAN, NULL);
+        "system file", p->input_s, NAN);
     put(&s, "pipeline bubble", "overhead", "F-TRANSFORMER-BUBBLE",
         dl_arena_printf(t->arena, "%lld stages, %g micro-batches, %s",
                         (long long)t->mapping.split.pp, t->choice.micro_batches,
                         dl_schedule_names[t->choice.schedule]),
-        "model", p->bubble_s, NAN, NULL);
+        "model", p->bubble_s, NAN);
     put_overhead(&s, p);
     put_memory(&s, &p->memory);
     p->terms = s.terms;
