@@ -124,8 +124,9 @@ enum dl_code dl_framework_release_set(const struct dl_framework *framework,
     return DL_OK;
 }
 
-const char *dl_framework_workload(const struct dl_framework *framework,
-                                  const struct dl_framework_release *release, const char *name) {
+const char *dl_framework_workload(const struct dl_framework *framework, const char *name) {
+    const struct dl_framework_release *release =
+        dl_framework_release_find(framework, framework->release);
     for (; release != NULL; release = parent_of(framework, release)) {
         for (int i = 0; i < release->workload_count; i++) {
             if (strcmp(release->workloads[i].key, name) == 0) return release->workloads[i].text;
@@ -134,7 +135,7 @@ const char *dl_framework_workload(const struct dl_framework *framework,
     for (int i = 0; i < framework->workload_count; i++) {
         if (strcmp(framework->workloads[i].key, name) == 0) return framework->workloads[i].text;
     }
-    return name;
+    return framework->shared != NULL ? dl_framework_workload(framework->shared, name) : name;
 }
 
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from) {
@@ -161,6 +162,7 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
         if (!dl_known(*numbers[i]))
             *numbers[i] = *(const double *)(const void *)((const char *)theirs + at);
     }
+    framework->shared = from;
     if (own->optimizer_kernels == NULL) own->optimizer_kernels = theirs->optimizer_kernels;
     if (framework->host.host_counts == NULL) framework->host.host_counts = from->host.host_counts;
     if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = from->host.dispatch_s;

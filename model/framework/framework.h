@@ -297,6 +297,7 @@ struct dl_framework {
     /* as in a release, for networks without an entry there */
     struct dl_map_entry *workloads;
     int workload_count;
+    const struct dl_framework *shared; /* whose kernels it runs, in their release; NULL: none */
     struct dl_framework_release *releases;
     int release_count;
     /* GPU architecture -> release that a plan without --release takes */
@@ -355,13 +356,12 @@ enum dl_code dl_framework_release_set(const struct dl_framework *framework,
                                       const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err);
-/* How a framework (in a release; NULL: its own) builds a network: the name, or the variant that
- * its file lists for it. */
-const char *dl_framework_workload(const struct dl_framework *framework,
-                                  const struct dl_framework_release *release, const char *name);
+/* How a framework in its release builds a network: the name, or the variant that its file, else
+ * that of the framework whose kernels it runs, lists for it. */
+const char *dl_framework_workload(const struct dl_framework *framework, const char *name);
 
-/* Fills the absent kernel facts and allocator of `framework` from one that runs the same kernels.
- * F-KERNEL-FACTS */
+/* Fills the absent kernel facts and allocator of `framework` from one that runs the same kernels,
+ * which must outlive it. F-KERNEL-FACTS */
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from);
 
 #endif

@@ -126,15 +126,11 @@ static void assume_release(struct dl_run_rows *r, struct dl_run_row *run) {
     run->framework = known;
 }
 
-/* The framework with the constants of the run's release, and the workload as that builds it. */
+/* The framework with the constants of the run's release. */
 static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run_row *run,
-                                   const char **workload, struct dl_err *err) {
+                                   struct dl_err *err) {
     struct run_release of = {0};
     DL_TRY(load_release(r, row, &of, run, err));
-    const char *asked = dl_run_cell(r, row, DL_RUN_WORKLOAD);
-    *workload = dl_framework_workload(of.plain, of.choice.release, asked);
-    if (*workload == asked && of.from != NULL)
-        *workload = dl_framework_workload(of.from, of.choice.kernels, asked);
     run->framework = of.plain;
     if (of.choice.release == NULL && of.choice.kernels == NULL) return DL_OK;
     const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
@@ -177,10 +173,12 @@ static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_ro
 
 enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row *run,
                                struct dl_err *err) {
-    const char *workload = NULL, *input = dl_run_cell(r, row, DL_RUN_INPUT);
+    const char *input = dl_run_cell(r, row, DL_RUN_INPUT);
     DL_TRY(load_system(r, row, run, err));
     if (run->why != NULL) return DL_OK;
-    DL_TRY(load_framework(r, row, run, &workload, err));
+    DL_TRY(load_framework(r, row, run, err));
+    const char *workload =
+        dl_framework_workload(run->framework, dl_run_cell(r, row, DL_RUN_WORKLOAD));
     run->release = run->framework;
     if (run->release_remark != NULL) assume_release(r, run);
     DL_TRY(dl_settings_apply(&run->plan, r->arena, &run->system, &run->framework, err));

@@ -126,10 +126,7 @@ static enum dl_code read_workload(struct dl_context *context, struct dl_data *da
                                   struct dl_inputs *out, struct dl_err *err) {
     data->training = true;
     for (int i = 0; i < out->framework_count; i++) {
-        const struct dl_framework *framework = out->frameworks[i];
-        const char *name = dl_framework_workload(
-            framework, dl_framework_release_find(framework, framework->release),
-            out->words.workload);
+        const char *name = dl_framework_workload(out->frameworks[i], out->words.workload);
         if (strcmp(name, out->words.workload) != 0)
             DL_TRY(dl_data_workload(data, name, context->arena, &out->own_workloads[i], err));
     }

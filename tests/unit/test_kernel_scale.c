@@ -287,6 +287,15 @@ static void shared_kernels(void **state) {
     check_close(f.framework.kernels.head_copies, 4, 0);
     check_close(f.framework.kernels.score_kernels, 1, 0);
     check_close(f.framework.host.dispatch_s, 7e-6, 0);
+    /* it builds a network as they do, but for what its own file says */
+    struct dl_map_entry theirs[] = {{.key = "a", .text = "a:masked=20"},
+                                    {.key = "b", .text = "b:masked=20"}},
+                        own[] = {{.key = "b", .text = "b:x"}};
+    g.framework.workloads = theirs, g.framework.workload_count = 2;
+    f.framework.workloads = own, f.framework.workload_count = 1;
+    assert_string_equal(dl_framework_workload(&f.framework, "a"), "a:masked=20");
+    assert_string_equal(dl_framework_workload(&f.framework, "b"), "b:x");
+    assert_string_equal(dl_framework_workload(&f.framework, "c"), "c");
     dl_arena_free(&f.arena);
     dl_arena_free(&g.arena);
 }
