@@ -211,8 +211,9 @@ static enum dl_code predict(void *state, struct dl_err *err) {
                                           p,
                                           &m->inputs.length,
                                           NULL};
-    dl_rows_init(&m->table, &m->arena, &(struct dl_rows_style){0});
-    dl_rows_add(&m->table, &row, &(struct dl_rows_style){0});
+    const struct dl_rows_style style = {.no_texts = true};
+    dl_rows_init(&m->table, &m->arena, &style);
+    dl_rows_add(&m->table, &row, &style);
     return DL_OK;
 }
 

@@ -214,11 +214,10 @@ void dl_memory_weigh(struct dl_prediction *prediction) {
         prediction->fits_probability_frac = 1;
 }
 
-double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
-                           const struct dl_framework *framework, const struct dl_plan *plan) {
-    if (!dl_known(system->device->memory_bytes)) return NAN;
-    const double capacity_bytes = system->device->memory_bytes,
-                 per_sample = sample_bytes(system, workload, framework, plan);
+static double max_batch(const struct dl_system *system, const struct dl_workload *workload,
+                        const struct dl_framework *framework, const struct dl_plan *plan,
+                        double per_sample) {
+    const double capacity_bytes = system->device->memory_bytes;
     struct dl_memory m;
     memory_of(system, workload, framework, plan, per_sample, 0, &m, NULL);
     const double fixed_bytes = m.total_bytes;
@@ -249,4 +248,49 @@ double dl_memory_max_batch(const struct dl_system *system, const struct dl_workl
         }
     }
     return fits;
+}
+
+/* What max_batch() reads, and its result. */
+struct kept {
+    struct dl_memo_entry entry; /* first; its samples: bytes of one */
+    enum dl_precision precision;
+    enum dl_optimizer optimizer;
+    enum dl_master_weights master_weights;
+    bool recomputes, alone;
+    double max_batch;
+};
+
+static bool same_plan(const struct kept *a, const struct kept *b) {
+    return a->precision == b->precision && a->optimizer == b->optimizer &&
+           a->master_weights == b->master_weights && a->recomputes == b->recomputes &&
+           a->alone == b->alone;
+}
+
+double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
+                           const struct dl_framework *framework, const struct dl_plan *plan,
+                           struct dl_cost_memo *memo) {
+    if (!dl_known(system->device->memory_bytes)) return NAN;
+    const double per_sample = sample_bytes(system, workload, framework, plan);
+    const struct kept asked = {.entry = {.device = system->device,
+                                         .workload = workload,
+                                         .framework = framework,
+                                         .samples = per_sample},
+                               .precision = plan->precision,
+                               .optimizer = plan->optimizer,
+                               .master_weights = plan->master_weights,
+                               .recomputes = plan->recompute != DL_RECOMPUTE_NONE,
+                               .alone = plan->nodes * plan->devices_per_node <= 1};
+    if (!dl_known(per_sample)) memo = NULL; /* no key */
+    const struct dl_memo_entry *e =
+        memo != NULL ? dl_cost_memo_first(memo, DL_MEMO_BATCH, &asked.entry) : NULL;
+    for (; e != NULL; e = e->next)
+        if (dl_memo_entry_same(e, &asked.entry) && same_plan((const struct kept *)e, &asked))
+            return ((const struct kept *)e)->max_batch;
+    const double batch = max_batch(system, workload, framework, plan, per_sample);
+    if (memo == NULL) return batch;
+    struct kept *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
+    *made = asked;
+    made->max_batch = batch;
+    dl_cost_memo_add(memo, DL_MEMO_BATCH, &made->entry);
+    return batch;
 }

@@ -3,6 +3,7 @@
 #define DL_MODEL_ENGINE_MEMORY_H
 
 #include "model/engine/predict.h"
+#include "model/framework/cost_memo.h"
 #include "model/framework/workspace.h"
 #include "model/workload/kernel_facts.h"
 
@@ -60,8 +61,10 @@ bool dl_memory_fits(const struct dl_memory *memory);
  * to the workspace, and the probability that it fits. */
 void dl_memory_weigh(struct dl_prediction *prediction);
 
-/* Largest whole batch per device that fits, 0 when none does, NAN when the capacity is unknown. */
+/* Largest whole batch per device that fits, 0 when none does, NAN when the capacity is unknown.
+ * From the memo where the same was asked before; memo NULL: computes. */
 double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
-                           const struct dl_framework *framework, const struct dl_plan *plan);
+                           const struct dl_framework *framework, const struct dl_plan *plan,
+                           struct dl_cost_memo *memo);
 
 #endif

@@ -73,7 +73,7 @@ static struct answer mixed(const struct question *q) {
 }
 
 static struct answer fewer(const struct question *q) {
-    const double batch = dl_memory_max_batch(q->system, q->workload, q->framework, q->plan);
+    const double batch = dl_memory_max_batch(q->system, q->workload, q->framework, q->plan, NULL);
     if (!(batch >= 1) || batch >= q->batch) return (struct answer){NULL, 0, false};
     return changed(q, dl_arena_printf(q->arena, "--batch-per-device %.0f", batch),
                    total(q, q->plan, batch));

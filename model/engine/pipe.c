@@ -199,8 +199,9 @@ double dl_pipe_stage_memory(const struct dl_pipe *p, int stage, double held,
     const struct dl_plan plan = memory_plan(p);
     dl_pipe_hold(p, &own, held, out, unknown);
     dl_pipe_add_schedule(p, stage, &own, out);
-    return most_too ? dl_memory_max_batch(p->request->system, &own, p->request->framework, &plan)
-                    : NAN;
+    return most_too
+               ? dl_memory_max_batch(p->request->system, &own, p->request->framework, &plan, NULL)
+               : NAN;
 }
 
 double dl_pipe_held(const struct dl_pipe *p, int stage) {

@@ -65,8 +65,22 @@ static void list_gradients(struct dl_timeline_request *t) {
 /* What runs concurrently with the layers' kernels in a run of the timeline. */
 struct run {
     bool synchronizes, one_device, accumulates;
+    bool period_alone;                /* nobody reads its path */
     const struct dl_replica *replica; /* with messages inside its layers; NULL: without */
 };
+
+/* The period without messages, where the memo has it. */
+static bool recall_quiet(const struct dl_quiet_period *known, const struct dl_timeline_request *r,
+                         double *period_s) {
+    if (!(known->period_s > 0) || known->dispatch_s != r->dispatch_s || known->gap_s != r->gap_s ||
+        known->iteration_host_s != r->iteration_host_s ||
+        known->checks_overflow != r->checks_overflow || known->accumulates != r->accumulates ||
+        known->host.call_s != r->host.call_s || known->host.view_s != r->host.view_s ||
+        known->host.operation_s != r->host.operation_s || known->host.node_s != r->host.node_s)
+        return false;
+    *period_s = known->period_s;
+    return true;
+}
 
 static enum dl_code run_timeline(const struct dl_prediction_inputs *parts,
                                  const struct dl_cost *cost, const struct run *run,
@@ -95,14 +109,23 @@ static enum dl_code run_timeline(const struct dl_prediction_inputs *parts,
         .iteration_host_s = framework->host.iteration_s,
         .checks_overflow = framework->host.checks_overflow && parts->plan->precision == DL_MIXED,
         .accumulates = run->accumulates,
+        .period_alone = run->period_alone,
         .gradient_host_s =
             run->synchronizes ? framework->sync.gradient_launches_per_tensor * dispatch_s : 0,
         .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
         .layer_messages = run->replica != NULL ? run->replica->messages : NULL,
         .layer_message_count = run->replica != NULL ? run->replica->message_count : 0,
     };
+    struct dl_quiet_period *quiet = run->period_alone ? cost->quiet : NULL;
+    if (quiet != NULL && recall_quiet(quiet, &request, &out->period_s)) return DL_OK;
     list_gradients(&request);
-    return dl_timeline_run(&request, out, err);
+    DL_TRY(dl_timeline_run(&request, out, err));
+    if (quiet != NULL)
+        *quiet = (struct dl_quiet_period){
+            request.dispatch_s, request.gap_s,           request.iteration_host_s,
+            request.host,       request.checks_overflow, request.accumulates,
+            out->period_s};
+    return DL_OK;
 }
 
 /* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward and add up
@@ -130,7 +153,8 @@ struct before {
 static enum dl_code accumulate(const struct dl_prediction_inputs *parts, const struct dl_cost *cost,
                                const struct run *last, struct before *out, struct dl_err *err) {
     const double count = micro_batches_of(parts->plan) - 1;
-    struct run run = {.one_device = last->one_device, .accumulates = true};
+    struct run run = {
+        .one_device = last->one_device, .accumulates = true, .period_alone = last->period_alone};
     struct dl_timeline quiet, busy;
     *out = (struct before){0};
     if (!(count > 0)) return DL_OK;
@@ -251,6 +275,7 @@ static void share_host(const struct dl_system *system, const struct dl_framework
     if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 &&
         shared.core_oversubscription_ratio <= 1)
         return;
+    out->quiet = NULL;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
     memcpy(out->layers, alone->layers, (size_t)workload->layer_count * sizeof *out->layers);
     for (int i = 0; i < workload->layer_count; i++) {
@@ -270,7 +295,7 @@ static struct dl_cost_memo *memo_of(const struct dl_predict_request *request) {
 static enum dl_code single_device_s(const struct dl_replica *replica,
                                     const struct dl_prediction_inputs *parts,
                                     const struct dl_cost *own, double *out, struct dl_err *err) {
-    const struct run alone = {.one_device = true};
+    const struct run alone = {.one_device = true, .period_alone = true};
     struct dl_timeline single;
     struct dl_prediction_inputs whole = *parts;
     struct dl_cost cost;
@@ -304,13 +329,15 @@ static enum dl_code simulate(const struct dl_replica *replica,
                              struct dl_cost *cost, struct dl_timeline *busy,
                              struct dl_timeline *quiet, struct dl_err *err) {
     const struct run run = {.synchronizes = replica->synchronizes, .replica = replica},
-                     silent = {.synchronizes = false};
+                     silent = {.period_alone = true};
     DL_TRY(run_timeline(parts, cost, &run, busy, err));
     join_messages(replica, busy);
     /* A framework that updates on servers does so with one device too: the reference for the
      * efficiency excludes the update as well. */
-    if (busy->sync.update_remote)
+    if (busy->sync.update_remote) {
         memset(&cost->update, 0, sizeof cost->update), alone->update = cost->update;
+        cost->quiet = alone->quiet = NULL;
+    }
     return run_timeline(parts, cost, &silent, quiet, err);
 }
 
@@ -368,9 +395,9 @@ static void account_memory(const struct dl_replica *replica,
     add_memory(replica, p);
     p->fits = dl_memory_fits(&p->memory) || is_managed(replica);
     if (is_brief(replica)) return;
-    p->max_batch_samples =
-        dl_memory_max_batch(parts->system, parts->workload, parts->framework, plan) /
-        replica->parts;
+    p->max_batch_samples = dl_memory_max_batch(parts->system, parts->workload, parts->framework,
+                                               plan, memo_of(replica->request)) /
+                           replica->parts;
     if (!p->fits && plan->tp * plan->pp * plan->sp * plan->ep == 1) {
         d->advice = dl_memory_advice(parts->system, parts->workload, parts->framework, plan,
                                      at_once, parts->arena);

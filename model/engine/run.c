@@ -246,6 +246,7 @@ void dl_run_path(struct dl_run *run, int end, double period_s, bool servers,
                      .now = derivatives_in(room, count),
                      .before = derivatives_in(room + 3 * count, count)};
     w.now.end[end] = 1;
+    crossed[0] = end, by[0] = 1, use[0] = w.use, crossings = 1;
     while (crossings < CROSSINGS) {
         walk_back(&w);
         const struct derivatives done = w.now;

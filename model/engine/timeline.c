@@ -354,7 +354,7 @@ static void start(struct dl_timeline_request *request, struct dl_timeline *out, 
     s->unshared_end_s = dl_arena_alloc(arena, layers, sizeof *s->unshared_end_s);
     s->issued = dl_arena_alloc(arena, 2 * layers + 1, sizeof *s->issued);
     dl_run_begin(&s->run, LANES, arena);
-    dl_run_reserve(&s->run, 8 * (int)layers + 2 * request->sync.gradient_count + 8);
+    dl_run_reserve(&s->run, 4 * (int)layers + 2 * request->sync.gradient_count + 8);
     dl_run_add(&s->run, NETWORK, at_begin(), 0, DL_TASK_MESSAGE, NULL);
 }
 
@@ -438,6 +438,7 @@ enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_time
         }
         for (int i = 0; i < TIMES; i++) *times[i] = sums_s[i] / PHASES;
     }
+    if (request->period_alone) return DL_OK;
     dl_run_path(&s.run, free_of(&s, DEVICE).task, out->period_s, out->sync.bound != NULL,
                 &out->path);
     return DL_OK;

@@ -32,6 +32,7 @@ struct dl_timeline_request {
     double gradient_host_s;        /* host time to issue the exchange of one gradient tensor */
     bool checks_overflow; /* the host issues the update once it has read the gradients' state */
     bool accumulates; /* a micro-batch before the last: its gradients are summed, nothing updates */
+    bool period_alone;    /* the caller reads no path */
     double slowdown_frac; /* F-SLOWDOWN: of what kernels run on, messages hold this */
     /* Inside the layers (model/engine/split_replica.h), in execution order: device and host wait
      * for them. */

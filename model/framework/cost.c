@@ -311,6 +311,7 @@ enum dl_code dl_cost_fill(const struct dl_cost_request *request, struct dl_arena
                            device->name, dl_precision_names[plan->precision], layer->name);
         }
     }
+    out->quiet = NULL;
     out->update = update_cost(device, workload, framework, plan);
     out->accumulation = accumulation_cost(device, workload, framework, plan);
     if (plan->layer_times != NULL) DL_TRY(use_measured(request, arena, out, err));
@@ -335,6 +336,7 @@ struct kept {
     enum dl_recompute recompute;
     double compute_scale;
     struct dl_cost cost;
+    struct dl_quiet_period quiet;
 };
 
 static struct kept key_of(const struct dl_cost_request *r) {
@@ -373,6 +375,7 @@ enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_cost_requ
     DL_TRY(dl_cost_compute(request, memo->arena, out, err));
     struct kept *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
     *made = asked;
+    out->quiet = &made->quiet;
     made->cost = *out;
     dl_cost_memo_add(memo, DL_MEMO_LAYERS, &made->entry);
     return DL_OK;

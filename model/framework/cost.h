@@ -28,11 +28,21 @@ struct dl_layer_cost {
     struct dl_pass_cost forward, backward; /* backward: data and weights */
 };
 
+/* The period of an iteration of these layers without messages, as remembered: of the last one that
+ * was asked for, with what it depends on besides. */
+struct dl_quiet_period {
+    double dispatch_s, gap_s, iteration_host_s;
+    struct dl_host_cost host;
+    bool checks_overflow, accumulates;
+    double period_s; /* 0: none yet */
+};
+
 struct dl_cost {
     struct dl_layer_cost *layers; /* one per workload layer */
     struct dl_pass_cost update;   /* optimizer, all parameters */
     /* sum of gradients with those of earlier micro-batches, all parameters. F-ACCUMULATE */
     struct dl_pass_cost accumulation;
+    struct dl_quiet_period *quiet; /* of a memo; NULL: these costs are of no memo */
 };
 
 struct dl_cost_request {

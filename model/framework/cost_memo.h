@@ -18,6 +18,7 @@ struct dl_layer_times; /* layer_times.h */
 enum dl_memo_kind {
     DL_MEMO_LAYERS, /* of all layers of a workload: cost.c */
     DL_MEMO_STACK,  /* of a stack of equal layers: transformer_micro_batch.c */
+    DL_MEMO_BATCH,  /* largest batch that fits: memory.c */
     DL_MEMO_KINDS
 };
 enum { DL_MEMO_BUCKETS = 64 };

@@ -35,12 +35,6 @@ struct dl_host_cost dl_host_cost_of(const struct dl_framework *framework,
     return cost;
 }
 
-double dl_host_count_s(const struct dl_host_cost *cost, const struct dl_host_count *count) {
-    return count->call_count * cost->call_s + count->view_count * cost->view_s +
-           count->operation_count * cost->operation_s + count->node_count * cost->node_s +
-           count->rest_s * cost->scale;
-}
-
 void dl_host_count_add(struct dl_host_count *to, const struct dl_host_count *from, double times) {
     to->call_count += times * from->call_count;
     to->view_count += times * from->view_count;

@@ -18,7 +18,12 @@ double dl_dispatch_s(const struct dl_framework *framework, const struct dl_devic
  * host.call_scale of its file, else that of the table. All 0 where the framework has no counts. */
 struct dl_host_cost dl_host_cost_of(const struct dl_framework *framework,
                                     const struct dl_system *system, double scale);
-double dl_host_count_s(const struct dl_host_cost *cost, const struct dl_host_count *count);
+static inline double dl_host_count_s(const struct dl_host_cost *cost,
+                                     const struct dl_host_count *count) {
+    return count->call_count * cost->call_s + count->view_count * cost->view_s +
+           count->operation_count * cost->operation_s + count->node_count * cost->node_s +
+           count->rest_s * cost->scale;
+}
 
 /* What the host runs for one pass of a layer that launches `launches` kernels; those of a compiler
  * are one operation each. Nothing: the framework has no counts, the pass has no kernels. narrow:

@@ -52,6 +52,7 @@ struct dl_rows_style {
     bool no_gpus;    /* devices are no GPUs */
     bool short_plan; /* without micro-batch, schedule and virtual stages */
     bool no_share;   /* the bottleneck without its share */
+    bool no_texts;   /* columns of text alone are absent */
 };
 /* The ZeRO stage that the strategy implies or the plan has; 0: none. */
 int64_t dl_rows_zero(const struct dl_plan *plan);

@@ -283,7 +283,7 @@ void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
                  const struct dl_rows_style *style) {
     struct facts facts;
     read_facts(row, table->arena, &facts);
-    read_texts(row, style, table->arena, &facts);
+    if (!style->no_texts) read_texts(row, style, table->arena, &facts);
     dl_list_add(table, columns, &facts);
 }
 

@@ -229,21 +229,23 @@ class _Single:
         raise Error({"status": status, "kind": _KINDS[status], "message": message})
 
     def predict(self, options: Mapping[str, Any]) -> "PredictionRow":
-        library, handle = self._library, self._handle
+        library, handle, names, give = self._library, self._handle, self._options, self._give
         library.dlmodel_reset(handle)
         for key, value in options.items():
             if value is None or value is False:
                 continue
-            name = self._options.get(key)
+            name = names.get(key)
             if name is None:
-                name = self._options[key] = key.replace("_", "-").encode()
+                name = names[key] = key.replace("_", "-").encode()
             if value is True:
-                self._give(name, None)
+                give(name, None)
             elif key == "set":
                 for field, what in value.items():
-                    self._give(name, ("%s=%s" % (field, _option(what))).encode())
+                    give(name, ("%s=%s" % (field, _option(what))).encode())
+            elif type(value) is str:
+                give(name, value.encode())
             else:
-                self._give(name, (value if type(value) is str else str(_option(value))).encode())
+                give(name, str(value if type(value) is int else _option(value)).encode())
         status = library.dlmodel_predict(handle)
         if status != 0:
             self._fail(status)

@@ -48,7 +48,7 @@ static void data_parallel_by_hand(void **state) {
 static void largest_batch(void **state) {
     struct dl_fake f;
     fake_make(&f);
-    const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan);
+    const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan, NULL);
     check_close(batch, 311166, 0);
     struct dl_memory m;
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch, &m, NULL);
@@ -56,7 +56,7 @@ static void largest_batch(void **state) {
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch + 1, &m, NULL);
     assert_true(m.total_bytes > 16e9);
     f.device.memory_bytes = 1e9; /* less than weights, states and context */
-    check_close(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan), 0, 0);
+    check_close(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan, NULL), 0, 0);
     dl_arena_free(&f.arena);
 }
 
@@ -69,7 +69,7 @@ static void unknown_is_said(void **state) {
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 1, &m, &unknown);
     assert_string_equal(unknown, "runtime context");
     f.device.memory_bytes = NAN;
-    assert_true(isnan(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan)));
+    assert_true(isnan(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan, NULL)));
     dl_arena_free(&f.arena);
 }
 

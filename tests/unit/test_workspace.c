@@ -137,7 +137,8 @@ static void largest_batch_with_steps(void **state) {
         struct dl_memory m;
         f.framework.memory.allocator = allocators[i];
         f.device.memory_bytes = 3e9 + 1e8 * (double)i;
-        const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan);
+        const double batch =
+            dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan, NULL);
         assert_true(batch > 1 && batch == floor(batch));
         dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch, &m, NULL);
         assert_true(m.total_bytes <= f.device.memory_bytes);
