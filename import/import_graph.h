@@ -109,14 +109,14 @@ enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *graph, const struct dl_onn
 /* Shapes and constants of a node's outputs from its inputs; unsupported ones stay unknown. A
  * contradiction is DL_ERR_INPUT. Pure but for the graph's values. */
 enum dl_code dl_onnx_infer(struct dl_onnx_graph *graph, int node, struct dl_err *err);
-/* Values of constants of element-wise operators and comparisons: false when the operator is not one of
- * them. */
+/* Values of constants of element-wise operators and comparisons: false for any other
+ * operator. */
 bool dl_onnx_fold(const char *op, double a, double b, double *out);
 /* Numbers of a node's first output whose inputs are small constants; binary: it takes two of them,
  * broadcast. Leaves them unknown where it cannot compute them. */
 void dl_onnx_fold_elements(struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
                            bool binary);
-/* The shape operators (Reshape, Slice, ...): *done is false when the operator is not one of them. */
+/* The shape operators (Reshape, Slice, ...): *done is false for any other operator. */
 enum dl_code dl_onnx_infer_view(struct dl_onnx_graph *graph, int node, bool *done,
                                 struct dl_err *err);
 /* Numbers of a list that is an input, or before that opset an attribute; -1: not known. */

@@ -16,16 +16,15 @@ static const char *const maxtext_frameworks[] = {"jax-maxtext", NULL};
 static const char *const titan_frameworks[] = {"pytorch-fsdp2", "pytorch-fsdp", NULL};
 
 const struct dl_run_format dl_run_formats[] = {
-    {"megatron", megatron_frameworks, NULL, dl_run_read_megatron, dl_megatron_plan, "megatron"},
-    {"nemo", megatron_frameworks, NULL, dl_run_read_megatron, dl_megatron_plan, "megatron"},
-    {"torchtitan", titan_frameworks, NULL, dl_run_read_torchtitan, dl_torchtitan_plan,
-     "torchtitan"},
-    {"deepspeed", deepspeed_frameworks, NULL, dl_run_read_json, dl_deepspeed_plan, "deepspeed"},
-    {"accelerate", fsdp_frameworks, NULL, dl_run_read_yaml, dl_accelerate_plan, "accelerate"},
-    {"composer", fsdp_frameworks, NULL, dl_run_read_yaml, dl_composer_plan, "composer"},
-    {"maxtext", maxtext_frameworks, NULL, dl_run_read_yaml, dl_maxtext_plan, "maxtext"},
-    {"launch", ddp_frameworks, NULL, dl_run_read_script, dl_launch_plan, "launch"},
-    {NULL, NULL, NULL, NULL, NULL, NULL},
+    {"megatron", megatron_frameworks, dl_run_read_megatron, dl_megatron_plan, "megatron"},
+    {"nemo", megatron_frameworks, dl_run_read_megatron, dl_megatron_plan, "megatron"},
+    {"torchtitan", titan_frameworks, dl_run_read_torchtitan, dl_torchtitan_plan, "torchtitan"},
+    {"deepspeed", deepspeed_frameworks, dl_run_read_json, dl_deepspeed_plan, "deepspeed"},
+    {"accelerate", fsdp_frameworks, dl_run_read_yaml, dl_accelerate_plan, "accelerate"},
+    {"composer", fsdp_frameworks, dl_run_read_yaml, dl_composer_plan, "composer"},
+    {"maxtext", maxtext_frameworks, dl_run_read_yaml, dl_maxtext_plan, "maxtext"},
+    {"launch", ddp_frameworks, dl_run_read_script, dl_launch_plan, "launch"},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 /* The first of the names that is a framework here. */

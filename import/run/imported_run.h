@@ -1,7 +1,7 @@
 /* imported_run.h - a training run (a launch script, a configuration, a log) as a command line of
  * predict: the model, the plan, and the settings of the file that do not affect time. Reads text;
- * runs nothing. A format is one row of dl_run_formats: how it is recognized, how its text becomes
- * arguments, and how they become a plan. */
+ * runs nothing. A format is one row of dl_run_formats: how its text becomes arguments, and how they
+ * become a plan. */
 #ifndef DL_IMPORT_RUN_IMPORTED_RUN_H
 #define DL_IMPORT_RUN_IMPORTED_RUN_H
 
@@ -59,8 +59,6 @@ struct dl_run {
 struct dl_run_format {
     const char *name;
     const char *const *frameworks; /* the first that is in the catalog; NULL-terminated */
-    /* Whether the text is of this format, and of no other before it. */
-    bool (*knows)(const struct dl_run_source *source);
     enum dl_code (*read)(const struct dl_run_source *source, struct dl_run *run);
     enum dl_code (*plan)(struct dl_run *run);
     const char *arguments; /* format of its rows in data/run_arguments.csv */

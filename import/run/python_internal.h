@@ -51,7 +51,7 @@ struct dl_py_frame {
     int at, stop; /* tokens */
 };
 
-/* DL_ERR_INPUT with line and column: an open string or bracket, a character that no token begins with. */
+/* DL_ERR_INPUT with line and column: an open string or bracket, a character without meaning. */
 enum dl_code dl_py_tokens(struct dl_py *py, const char *text, size_t length,
                           struct dl_py_module *out);
 

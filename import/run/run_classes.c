@@ -1,6 +1,6 @@
-/* run_classes.c - which arguments of training runs cost no time, and which would change a prediction
- * and are not modelled. What costs no time is listed by its whole name, or by a section that is
- * about nothing else; any other name is shown as not known. */
+/* run_classes.c - which arguments of training runs cost no time, and which would change a
+ * prediction and are not modelled. What costs no time is listed by its whole name, or by a section
+ * that is about nothing else; any other name is shown as not known. */
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
  * which are merged at the end. The outcome does not depend on the distribution of work: between
  * equal plans, the place in the enumeration decides. */
 #include "predict/output/search_threads.h"
-#include "process/child.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,6 +29,12 @@ struct thread {
     struct dl_err err;
 };
 
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static enum dl_code run_tasks(void *argument, struct dl_err *err) {
     const struct thread *thread = argument;
     struct shared *shared = thread->shared;
@@ -41,7 +46,7 @@ static enum dl_code run_tasks(void *argument, struct dl_err *err) {
         DL_TRY(shared->costs ? dl_search_make_cost(run->search, i, err)
                              : dl_search_run_task(run->search, i, thread->worker, err));
         if (thread->number != 0 || run->progress == NULL) continue;
-        const double time_s = dl_clock_s();
+        const double time_s = now_s();
         if (time_s - said_s < 0.5) continue;
         said_s = time_s;
         if (run->progress(run->context, (double)i / (double)shared->end,
@@ -81,7 +86,7 @@ enum dl_code dl_search_run(const struct dl_search_run *run, struct dl_search_wor
                                                    : run->threads;
     struct thread *threads = calloc((size_t)count, sizeof *threads);
     struct dl_search_worker *workers = calloc((size_t)count, sizeof *workers);
-    struct shared shared = {.run = run, .start_s = dl_clock_s()};
+    struct shared shared = {.run = run, .start_s = now_s()};
     enum dl_code code = DL_OK;
     if (threads == NULL || workers == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int phase = 0; phase < 2 && code == DL_OK; phase++) {
@@ -97,7 +102,7 @@ enum dl_code dl_search_run(const struct dl_search_run *run, struct dl_search_wor
         memset(out, 0, sizeof *out);
         for (int i = 0; i < count; i++) dl_search_merge(run->search, out, &workers[i]);
         dl_search_rejected(run->search, out);
-        *elapsed_s_out = dl_clock_s() - shared.start_s;
+        *elapsed_s_out = now_s() - shared.start_s;
     }
     free(threads);
     free(workers);

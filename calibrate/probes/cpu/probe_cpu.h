@@ -18,6 +18,11 @@ void dl_probe_cpu_cores(int argc, char **argv);
  * not given. */
 int dl_probe_cpu_busy(int argc, char **argv);
 
+/* Compares 16 random elements of C = A B, stored by columns, with sums in double precision. sizes:
+ * m, n, k, A and B transposed. DL_ERR_BACKEND: they differ by more than rounding. */
+enum dl_code dl_verify_product(const float *a, const float *b, const float *c, const long sizes[5],
+                               struct dl_err *err);
+
 /* Print facts of the libraries; nothing without them. */
 void dl_openblas_facts(void);
 void dl_onednn_facts(void);

@@ -3,7 +3,6 @@
 #include "calibrate/probes/cpu/probe_cpu.h"
 
 #ifdef DL_HAVE_ONEDNN
-#include <math.h>
 
 #include "calibrate/probes/cpu/probe_cpu_dnnl.h"
 
@@ -61,22 +60,8 @@ static double matmul_run(void *state, long calls, struct dl_err *err) {
 static enum dl_code matmul_verify(void *state, struct dl_err *err) {
     struct matmul *g = state;
     DL_TRY(dl_dnnl_result(&g->op, err));
-    const size_t m = (size_t)g->m, n = (size_t)g->n, k = (size_t)g->k;
-    const float *b = g->op.plain[0], *a = g->op.plain[1], *c = g->op.plain[2];
-    uint64_t random = 777;
-    for (int t = 0; t < 16; t++) {
-        const size_t i = dl_random_next(&random) % m, j = dl_random_next(&random) % n;
-        double sum = 0;
-        for (size_t l = 0; l < k; l++)
-            sum +=
-                (double)a[g->ta ? l + i * k : i + l * m] * (double)b[g->tb ? j + l * n : l + j * k];
-        const double got = (double)c[i + j * m];
-        if (!(fabs(got - sum) <= 1e-5 * (10 + sqrt((double)k)))) {
-            return dl_fail(err, DL_ERR_BACKEND, "wrong result at (%zu, %zu): %g, expected %g", i, j,
-                           got, sum);
-        }
-    }
-    return DL_OK;
+    return dl_verify_product(g->op.plain[1], g->op.plain[0], g->op.plain[2],
+                             (const long[]){g->m, g->n, g->k, g->ta, g->tb}, err);
 }
 
 static const char *matmul_implementation(const void *state) {

@@ -141,18 +141,9 @@ static struct operands operands_of(const struct conv *c, long set) {
     return (struct operands){at, at + first * in, c->room + (size_t)set * result * out};
 }
 
-/* The best algorithm of one of the three searches. */
-struct found {
-    int status, algorithm, math;
-    size_t memory;
-};
-
-static enum dl_code take(struct conv *c, int status, struct found best, const char *what,
-                         struct dl_err *err) {
-    const int algorithm = best.algorithm, math = best.math;
-    const size_t memory = best.memory;
-    DL_TRY(dl_cudnn_check(status, "searching for an algorithm", err));
-    if (best.status != CUDNN_STATUS_SUCCESS)
+static enum dl_code take(struct conv *c, int status, int algorithm, int math, size_t memory,
+                         const char *what, struct dl_err *err) {
+    if (status != CUDNN_STATUS_SUCCESS)
         return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (%s)", what);
     c->algorithm = algorithm;
     c->workspace_bytes = memory;
@@ -169,43 +160,28 @@ static enum dl_code take(struct conv *c, int status, struct found best, const ch
                                 "math type", err);
 }
 
+/* The three searches differ in the type of their results. */
+#define SEARCH(type, function, what, ...)                                                          \
+    do {                                                                                           \
+        type best[ALGORITHMS] = {{.status = CUDNN_STATUS_NOT_SUPPORTED}};                          \
+        int found = 0;                                                                             \
+        const cudnnStatus_t status = function(c->handle, __VA_ARGS__, o.result, ALGORITHMS,        \
+                                              &found, best, workspace, workspace_size);            \
+        DL_TRY(dl_cudnn_check((int)status, "searching for an algorithm", err));                    \
+        return take(c, (int)best[0].status, (int)best[0].algo, (int)best[0].mathType,              \
+                    best[0].memory, what, err);                                                    \
+    } while (0)
+
 static enum dl_code search(struct conv *c, struct dl_err *err) {
     const struct operands o = operands_of(c, 0);
-    int found = 0;
-    if (c->pass == FORWARD) {
-        cudnnConvolutionFwdAlgoPerf_t best[ALGORITHMS];
-        const cudnnStatus_t status = cudnnFindConvolutionForwardAlgorithmEx(
-            c->handle, c->x, o.first, c->w, o.second, c->op, c->y, o.result, ALGORITHMS, &found,
-            best, workspace, workspace_size);
-        if (status == CUDNN_STATUS_SUCCESS && found == 0)
-            return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (fwd)");
-        return take(c, (int)status,
-                    (struct found){(int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
-                                   best[0].memory},
-                    "fwd", err);
-    }
-    if (c->pass == DATA) {
-        cudnnConvolutionBwdDataAlgoPerf_t best[ALGORITHMS];
-        const cudnnStatus_t status = cudnnFindConvolutionBackwardDataAlgorithmEx(
-            c->handle, c->w, o.second, c->y, o.first, c->op, c->x, o.result, ALGORITHMS, &found,
-            best, workspace, workspace_size);
-        if (status == CUDNN_STATUS_SUCCESS && found == 0)
-            return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (bwd_data)");
-        return take(c, (int)status,
-                    (struct found){(int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
-                                   best[0].memory},
-                    "bwd_data", err);
-    }
-    cudnnConvolutionBwdFilterAlgoPerf_t best[ALGORITHMS];
-    const cudnnStatus_t status = cudnnFindConvolutionBackwardFilterAlgorithmEx(
-        c->handle, c->x, o.first, c->y, o.second, c->op, c->w, o.result, ALGORITHMS, &found, best,
-        workspace, workspace_size);
-    if (status == CUDNN_STATUS_SUCCESS && found == 0)
-        return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (bwd_filter)");
-    return take(c, (int)status,
-                (struct found){(int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
-                               best[0].memory},
-                "bwd_filter", err);
+    if (c->pass == FORWARD)
+        SEARCH(cudnnConvolutionFwdAlgoPerf_t, cudnnFindConvolutionForwardAlgorithmEx, "fwd", c->x,
+               o.first, c->w, o.second, c->op, c->y);
+    if (c->pass == DATA)
+        SEARCH(cudnnConvolutionBwdDataAlgoPerf_t, cudnnFindConvolutionBackwardDataAlgorithmEx,
+               "bwd_data", c->w, o.second, c->y, o.first, c->op, c->x);
+    SEARCH(cudnnConvolutionBwdFilterAlgoPerf_t, cudnnFindConvolutionBackwardFilterAlgorithmEx,
+           "bwd_filter", c->x, o.first, c->y, o.second, c->op, c->w);
 }
 
 static enum dl_code conv_open(const struct dl_point *point, void *state, struct dl_err *err) {
