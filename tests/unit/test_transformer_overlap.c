@@ -379,10 +379,10 @@ static void nothing_hides_behind_a_blocked_host(void **state) {
 /* F-TRANSFORMER-TENSOR-OVERLAP: a layer split by columns on 4 ranks with GEMMs of 4 s forward, 3 s
  * and 2 s backward; its input is gathered in 2 s, its gradient scattered in 5 s. Exposed forward:
  * 2, 2, max(0, 2 - 4 x 3/4) = 0. F-TRANSFORMER-CONTENTION: 8 channels of 80 units take a tenth of
- * what GEMMs next to them run on. Backward: 5; behind GEMMs: the gather hides in 3 s, which take 0.2
- * s more, and the GEMM of 2 s takes 2/0.9 s next to the scatter, which shows 5 - 2/0.9. The critical
- * path has the scatter alone, and of the gather the 0.2 s. By rows in pieces: the last of four pieces
- * of the scatter shows 5/4 s, the others 3/4 (5 - 4/0.9); the gather hides in 3 s. */
+ * what GEMMs next to them run on. Backward: 5; behind GEMMs: the gather hides in 3 s, which take
+ * 0.2 s more, and the GEMM of 2 s takes 2/0.9 s next to the scatter, which shows 5 - 2/0.9. The
+ * critical path has the scatter alone, and of the gather the 0.2 s. By rows in pieces: the last of
+ * four pieces of the scatter shows 5/4 s, the others 3/4 (5 - 4/0.9); the gather hides in 3 s. */
 static void tensor_collectives_hide(void **state) {
     struct gpt g;
     make_of(&g, "4");
