@@ -204,10 +204,8 @@ double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request 
     if (dl_host_cores_carry_messages(request->system))
         return core_s_per_byte(request, imbalance, &core_s) == DL_OK ? core_s : NAN;
     if (workers <= 1) return 0;
-    double bandwidth = dl_path_node_bytes_per_s(request->system);
+    const double bandwidth = dl_path_node_bytes_per_s(request->system);
     if (!dl_known(bandwidth)) return NAN;
-    const double copies = request->framework->sync.messages.message_copy_bytes_per_s;
-    if (dl_known(copies)) bandwidth = fmin(bandwidth, copies);
     /* the share of the server on the worker's own node stays there */
     const double remote =
         fmax((workers - 1) / workers, dl_path_server_load(request->system, workers, 0, workers));

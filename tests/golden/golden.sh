@@ -27,7 +27,7 @@ while IFS= read -r line; do
     "$DLMODEL" ${line#*: } > "$actual.raw" 2>&1 < /dev/null
     printf 'exit %s\n' "$?" >> "$actual.raw"
     # how long a search took
-    sed 's/, in [0-9.e+-]* s on 1 thread (.* plans\/s)//' "$actual.raw" > "$actual"
+    sed 's/, in [0-9.e+-]* [mu]*s on 1 thread (.* plans\/s)//' "$actual.raw" > "$actual"
     case $line in *' --csv'*) rounded < "$actual" > "$actual.raw" && cp "$actual.raw" "$actual" ;; esac
     rm -f "$actual.raw"
     if [ "${1-}" = accept ]; then

@@ -11,7 +11,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MEMORY_BYTES = 4 << 30
 DECIMAL = re.compile(rb"[0-9]+\.[0-9]+(?:e[-+][0-9]+)?")
-SEARCH_TIME = re.compile(rb", in [0-9.e+-]* s on 1 thread \(.* plans/s\)")  # as golden.sh leaves it out
+SEARCH_TIME = re.compile(rb", in [0-9.e+-]* [mu]*s on 1 thread \(.* plans/s\)")  # as golden.sh leaves it out
 
 
 def rounded(text):

@@ -108,17 +108,10 @@ static void simulate(void) {
     }
 }
 
-static double stage_end_s(int stage) {
-    double end = 0;
-    for (int i = 0; i < sim.count; i++)
-        if (sim.passes[i].stage == stage)
-            end = fmax(end, sim.passes[i].start_s + sim.passes[i].seconds);
-    return end;
-}
-
 static double end_s(void) {
     double end = 0;
-    for (int s = 0; s < sim.stages; s++) end = fmax(end, stage_end_s(s));
+    for (int i = 0; i < sim.count; i++)
+        end = fmax(end, sim.passes[i].start_s + sim.passes[i].seconds);
     return end;
 }
 
@@ -259,9 +252,6 @@ static void predicted_plans(void **state) {
                                                 .backward_s = sim.backward_s,
                                                 .weights_s = sim.weights_s};
         assert_true(dl_pipeline_least_s(&order, sim.batches) <= end_s() * (1 + 1e-12));
-        double ends_s[4];
-        dl_pipeline_span(&order, sim.batches, &f.arena, ends_s);
-        for (int s = 0; s < sim.stages; s++) check_close(ends_s[s], stage_end_s(s), 1e-9);
         dl_arena_free(&f.arena);
     }
 }
@@ -328,7 +318,7 @@ static void check_same(const struct dl_pipeline_pass *a, const struct dl_pipelin
 
 /* What is left of the periods of a pipeline is as in the list of all passes, from both ends. The
  * critical path has no gaps. */
-static void check_shortened(const struct dl_pipeline_order *order,
+static bool check_shortened(const struct dl_pipeline_order *order,
                             const struct dl_pipeline_passes *all, struct dl_arena *arena) {
     struct dl_pipeline_passes few;
     struct dl_err err = {0};
@@ -349,12 +339,14 @@ static void check_shortened(const struct dl_pipeline_order *order,
         if (x->message_critical) critical_s += x->received_s - x->sent_s;
     }
     check_close(critical_s, all->end_s, 1e-9);
+    return few.left_out > 0;
 }
 
 /* F-PIPE-PERIOD: many micro-batches against the simulation of each, with messages that stages wait
- * for or that have links of their own. F-SEARCH-BOUND: never above it, and close to it. */
+ * for or that have links of their own: each stage ends at the same time, and often periods
+ * are left out. F-SEARCH-BOUND: never above it, and close to it. */
 static void many_micro_batches(void **state) {
-    double tightness = 0;
+    double tightness = 0, shortened = 0;
     seed = 2024;
     for (int c = 0; c < CASES; c++) {
         random_case(c % 4 == 0);
@@ -373,8 +365,10 @@ static void many_micro_batches(void **state) {
                                                 .blocks = c % 3 == 1};
         assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
         const double most_s = all.end_s;
-        check_shortened(&order, &all, &arena);
+        if (check_shortened(&order, &all, &arena)) shortened += 1.0 / CASES;
         check_close(dl_pipeline_span(&order, order.micro_batches, &arena, ends_s), most_s, 1e-9);
+        for (int i = 0; i < sim.stages; i++)
+            check_close(ends_s[i], dl_pipeline_stage_end_s(&all, i), 1e-9);
         const double least_s = dl_pipeline_least_s(&order, order.micro_batches);
         double all_s = 0;
         for (int i = 0; i < sim.stages; i++) all_s += sim.forward_s[i] + sim.backward_s[i];
@@ -386,6 +380,7 @@ static void many_micro_batches(void **state) {
         dl_arena_free(&arena);
     }
     assert_true(tightness > 0.9);
+    assert_true(shortened > 0.4);
 }
 
 int main(void) {
