@@ -17,6 +17,8 @@
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What",
      "print every row, not only the errors by group and the worst rows (JSON has both)", NULL},
+    {"long", 0, NULL, "What",
+     "print every row with all columns: also system, framework and why it is not predicted", NULL},
     {"markdown", 0, NULL, "What",
      "print every row as a Markdown table, with the likely cause where a run is slower than its "
      "interval",

@@ -90,15 +90,20 @@ static size_t width_of(const char *text) {
     return width;
 }
 
+/* A text that is wider is cut, and ends in "...". */
 static void put_padded(struct dl_text *t, const char *text, size_t width, bool left) {
-    size_t have = width_of(text);
+    static const char cut[] = "...";
+    const size_t have = width_of(text), kept = have > width ? width - (sizeof cut - 1) : have;
 
     for (size_t i = have; i < width && !left; i++) dl_text_add_bytes(t, " ", 1);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
+    for (size_t seen = 0; *text != '\0'; text++) {
+        const unsigned char c = (unsigned char)*text;
 
+        seen += (c & 0xc0) != 0x80;
+        if (seen > kept) break;
         dl_text_add_bytes(t, c < 0x20 || c == 0x7f ? "?" : text, 1);
     }
+    if (kept < have) dl_text_add(t, cut);
     for (size_t i = have; i < width && left; i++) dl_text_add_bytes(t, " ", 1);
 }
 
@@ -170,6 +175,19 @@ void dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
         const size_t width = column_width(part, c, &layout->any_unit);
         if (width > layout->widths[c]) layout->widths[c] = width;
     }
+}
+
+void dl_table_narrow(const struct dl_table *part, struct dl_table_layout *layout,
+                     const char *heading, size_t least) {
+    size_t line = 0, *width = NULL;
+    for (int c = 0; c < part->column_count; c++) {
+        if (layout->widths[c] == 0) continue;
+        line += layout->widths[c] + (line == 0 ? 1 : 2);
+        if (strcmp(part->columns[c].heading, heading) == 0) width = &layout->widths[c];
+    }
+    if (width == NULL || line <= DL_TEXT_COLUMNS || *width <= least) return;
+    const size_t excess = line - DL_TEXT_COLUMNS;
+    *width = *width > least + excess ? *width - excess : least;
 }
 
 char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layout *layout,

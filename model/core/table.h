@@ -62,6 +62,11 @@ struct dl_table_layout {
 /* Widens the layout for the rows of a part. */
 void dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
                       struct dl_table_layout *layout);
+/* Narrows the column with this heading, to no less than `least` (3 or more) characters, until a
+ * line has at most DL_TEXT_COLUMNS: cells that are longer are cut and end in "...". */
+enum { DL_TEXT_COLUMNS = 100 };
+void dl_table_narrow(const struct dl_table *part, struct dl_table_layout *layout,
+                     const char *heading, size_t least);
 char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layout *layout,
                          bool head);
 /* As text, CSV, LaTeX, or a JSON document: the array of its rows. */

@@ -65,8 +65,7 @@ static void list_gradients(struct dl_timeline_request *t) {
 /* What runs concurrently with the layers' kernels in a run of the timeline. */
 struct run {
     bool synchronizes, one_device, accumulates;
-    const double *after_forward_s, *before_backward_s;
-    const struct dl_resource_use *layer_messages;
+    const struct dl_replica *replica; /* with messages inside its layers; NULL: without */
 };
 
 static enum dl_code run_timeline(const struct dl_prediction_inputs *parts,
@@ -99,9 +98,8 @@ static enum dl_code run_timeline(const struct dl_prediction_inputs *parts,
         .gradient_host_s =
             run->synchronizes ? framework->sync.gradient_launches_per_tensor * dispatch_s : 0,
         .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
-        .after_forward_s = run->after_forward_s,
-        .before_backward_s = run->before_backward_s,
-        .layer_messages = run->layer_messages,
+        .layer_messages = run->replica != NULL ? run->replica->messages : NULL,
+        .layer_message_count = run->replica != NULL ? run->replica->message_count : 0,
     };
     list_gradients(&request);
     return dl_timeline_run(&request, out, err);
@@ -216,42 +214,16 @@ bool dl_replica_is_beyond(const struct dl_predict_request *request, double least
     return may_end_early(request) && least_s > request->options->limit_s * (1 + 1e-9);
 }
 
-/* The part of a layer's message that the layer's own pass does not hide. */
-static double wait_s(const struct dl_layer_message *own, const struct dl_cost *cost) {
-    const struct dl_layer_cost *layer = &cost->layers[own->layer];
-    const double pass_s = own->backward ? layer->backward.time_s : layer->forward.time_s;
-    return fmax(0, own->message.duration_s - own->hidden_frac * pass_s);
-}
-
-/* Seconds that the devices wait in each layer, from the messages. */
-static void blocking_s(const struct dl_replica *replica, const struct dl_cost *cost,
-                       double **forward_out, double **backward_out, double *total_s) {
-    const size_t layers = (size_t)replica->workload->layer_count;
-    *forward_out = dl_arena_alloc(replica->request->arena, layers, sizeof **forward_out);
-    *backward_out = dl_arena_alloc(replica->request->arena, layers, sizeof **backward_out);
-    *total_s = 0;
-    for (int m = 0; m < replica->message_count; m++) {
-        const struct dl_layer_message *own = &replica->messages[m];
-        double *waits = own->backward ? *backward_out : *forward_out;
-        waits[own->layer] += wait_s(own, cost);
-        *total_s += own->message.duration_s;
-    }
-}
-
 /* The messages of gradient synchronization after those of the layers, for the diagnosis,
  * `explain` and totals. */
-static void join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
-                          struct dl_timeline *t) {
+static void join_messages(const struct dl_replica *replica, struct dl_timeline *t) {
     struct dl_gradient_sync *x = &t->sync;
     const int count = replica->message_count + x->message_count;
     if (replica->message_count == 0) return;
     struct dl_message *all = dl_arena_alloc(replica->request->arena, (size_t)count, sizeof *all);
     for (int m = 0; m < replica->message_count; m++) {
-        const struct dl_layer_message *own = &replica->messages[m];
-        all[m] = own->message;
-        all[m].start_s = own->backward ? t->backward_start_s[own->layer] - wait_s(own, cost)
-                                       : t->forward_start_s[own->layer] +
-                                             cost->layers[own->layer].forward.time_s;
+        all[m] = replica->messages[m].message;
+        t->comm_s += all[m].duration_s;
     }
     for (int m = 0; m < x->message_count; m++) all[replica->message_count + m] = x->messages[m];
     x->messages = all;
@@ -326,31 +298,15 @@ static bool is_quiet_alone(const struct dl_replica *replica,
            parts->cost->layers == alone->layers;
 }
 
-static struct dl_resource_use use_of_messages(const struct dl_replica *replica) {
-    struct dl_resource_use use = {{0}};
-    for (int m = 0; m < replica->message_count; m++) {
-        const struct dl_message *own = &replica->messages[m].message;
-        dl_resource_message(own, own->duration_s, false, &use);
-    }
-    return use;
-}
-
 /* Both runs of the timeline. *alone: costs of a device alone on its host. */
 static enum dl_code simulate(const struct dl_replica *replica,
                              const struct dl_prediction_inputs *parts, struct dl_cost *alone,
                              struct dl_cost *cost, struct dl_timeline *busy,
                              struct dl_timeline *quiet, struct dl_err *err) {
-    double *after_forward_s, *before_backward_s, layer_comm_s = 0;
-    blocking_s(replica, cost, &after_forward_s, &before_backward_s, &layer_comm_s);
-    const struct dl_resource_use messages = use_of_messages(replica);
-    const struct run run = {.synchronizes = replica->synchronizes,
-                            .after_forward_s = after_forward_s,
-                            .before_backward_s = before_backward_s,
-                            .layer_messages = &messages},
+    const struct run run = {.synchronizes = replica->synchronizes, .replica = replica},
                      silent = {.synchronizes = false};
     DL_TRY(run_timeline(parts, cost, &run, busy, err));
-    busy->comm_s += layer_comm_s;
-    join_messages(replica, cost, busy);
+    join_messages(replica, busy);
     /* A framework that updates on servers does so with one device too: the reference for the
      * efficiency excludes the update as well. */
     if (busy->sync.update_remote)
@@ -370,15 +326,12 @@ static bool is_brief(const struct dl_replica *replica) {
 }
 
 /* F-SEARCH-BOUND: no iteration takes less than the passes of all micro-batches one after the other,
- * and in one of them what the device waits for messages inside its layers. */
+ * and in one of them the messages inside layers that nothing hides. */
 static double least_s(const struct dl_replica *replica, const struct dl_prediction_inputs *parts) {
     double sum_s = 0;
     for (int i = 0; i < parts->workload->layer_count; i++)
         sum_s += parts->cost->layers[i].forward.time_s + parts->cost->layers[i].backward.time_s;
-    sum_s *= micro_batches_of(parts->plan);
-    for (int m = 0; m < replica->message_count; m++)
-        sum_s += wait_s(&replica->messages[m], parts->cost);
-    return sum_s;
+    return sum_s * micro_batches_of(parts->plan) + replica->least_wait_s;
 }
 
 /* Costs of a device alone, and as the devices of its host slow it down. */

@@ -6,15 +6,7 @@
 
 #include "model/framework/gradient_sync.h"
 #include "model/engine/predict.h"
-
-/* One message inside a replica that its devices wait for. */
-struct dl_layer_message {
-    struct dl_message message;
-    int layer;     /* index in the workload */
-    bool backward; /* before the layer's backward pass, else after its forward pass */
-    /* of that pass of the layer, what can be computed while the message travels */
-    double hidden_frac;
-};
+#include "model/engine/timeline.h"
 
 struct dl_replica {
     const struct dl_predict_request *request;
@@ -29,7 +21,7 @@ struct dl_replica {
     bool synchronizes; /* there are other replicas to synchronize gradients with */
     struct dl_layer_message *messages;
     int message_count;   /* in execution order */
-    double least_wait_s; /* for them, where the layers' own passes hide nothing of it */
+    double least_wait_s; /* for those of them that nothing hides */
     double buffer_bytes; /* of memory, for these messages */
 };
 

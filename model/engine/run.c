@@ -80,7 +80,7 @@ struct dl_instant dl_run_add(struct dl_run *run, int lane, struct dl_instant rea
     const struct dl_instant start = dl_later(run->lanes[lane], ready);
     const bool shares = run->sharing.frac > 0, slows = shares && lane == run->sharing.of &&
                                                        kind != DL_TASK_MESSAGE &&
-                                                       kind != DL_TASK_MESSAGES;
+                                                       kind != DL_TASK_LAYER_MESSAGE;
     struct dl_instant end = {start.s + duration_s, run->count};
     int first_holder = DL_NONE;
     if (slows) end.s = shared_end_s(run, start.s, duration_s, &first_holder);
@@ -119,7 +119,7 @@ static void add_task(const struct dl_run *run, const struct dl_task *t, double s
             add_messages(run, seconds, servers, out);
         break;
     case DL_TASK_COPY: out->s[DL_ON_MEMORY] += seconds; break;
-    case DL_TASK_MESSAGES:
+    case DL_TASK_LAYER_MESSAGE: dl_resource_message(t->of, seconds, false, out); break;
     case DL_TASK_SHARES: dl_resource_share(t->of, seconds, DL_ON_HOST, out); break;
     default: out->s[DL_ON_HOST] += seconds; break;
     }

@@ -28,8 +28,7 @@ enum dl_task_kind {
     DL_TASK_MESSAGE, /* of: struct dl_message; NULL: a message like the others of the run */
     DL_TASK_COPY,    /* device memory bandwidth */
     DL_TASK_HOST,
-    /* of: struct dl_resource_use: messages that a lane waits for, by what they depend on */
-    DL_TASK_MESSAGES,
+    DL_TASK_LAYER_MESSAGE, /* of: struct dl_message, inside a replica: not of servers */
     DL_TASK_SHARES, /* of: struct dl_resource_use, in any unit: the shares of the task's time */
 };
 

@@ -9,7 +9,7 @@
 
 enum { MAX_ITERATIONS = 96 };
 
-enum lane { DEVICE, HOST, NETWORK, LANES };
+enum lane { DEVICE, HOST, NETWORK, HALOS, LANES };
 
 /* F-HOST-QUEUE: passes that the host has issued, in order. */
 struct issued {
@@ -39,7 +39,7 @@ struct state {
      * of all. */
     double *unshared_end_s;
     double unshared_backward_end_s;
-    int sent; /* messages on their lane */
+    int sent, layer_sent; /* messages on their lanes, of gradients and of layers */
     /* Computation that neither waits for messages nor shares with them: the same in every phase. */
     struct {
         bool known;
@@ -74,30 +74,66 @@ static struct dl_instant issued_by_host(struct state *s, double launches) {
     return host;
 }
 
-/* Queues one pass of one layer: the device starts when it is free, the host has issued the pass and
- * its inputs are ready. */
+/* The next message inside layers, if it belongs to this pass and is hidden or not; NULL. */
+static struct dl_layer_message *next_in_layer(const struct state *s, int layer, bool backward,
+                                              bool hidden) {
+    const struct dl_timeline_request *r = s->request;
+    if (s->layer_sent == r->layer_message_count) return NULL;
+    struct dl_layer_message *next = &r->layer_messages[s->layer_sent];
+    return next->layer == layer && next->backward == backward && (next->hidden_frac > 0) == hidden
+               ? next
+               : NULL;
+}
+
+static struct dl_instant send_in_layer(struct state *s, enum lane lane, struct dl_instant ready,
+                                       struct dl_layer_message *own) {
+    const struct dl_instant end = dl_run_add(&s->run, lane, ready, own->message.duration_s,
+                                             DL_TASK_LAYER_MESSAGE, &own->message);
+    own->message.start_s = s->run.tasks[end.task].start_s;
+    s->layer_sent++;
+    return end;
+}
+
+/* Device and host both wait for messages of a layer. */
+static void run_blocking(struct state *s, int layer, bool backward) {
+    struct dl_layer_message *own;
+    while ((own = next_in_layer(s, layer, backward, false)) != NULL)
+        s->run.lanes[HOST] = send_in_layer(s, DEVICE, issued_by_host(s, 1), own);
+}
+
+/* Halos travel while the inner positions of a layer are computed; device and host wait for them
+ * before the others. Returns the seconds of the pass that are left. */
+static double run_inner(struct state *s, const struct dl_pass_cost *pass, double seconds,
+                        struct dl_instant ready, int layer, bool backward) {
+    struct dl_layer_message *own;
+    double inner_s = 0;
+    while ((own = next_in_layer(s, layer, backward, true)) != NULL) {
+        send_in_layer(s, HALOS, ready, own);
+        inner_s = own->hidden_frac * seconds;
+    }
+    if (!(inner_s > 0)) return seconds;
+    dl_run_add(&s->run, DEVICE, ready, inner_s, DL_TASK_KERNELS, pass);
+    dl_run_hold(&s->run, DEVICE, free_of(s, HALOS));
+    dl_run_hold(&s->run, HOST, free_of(s, HALOS));
+    return seconds - inner_s;
+}
+
+/* Queues one pass, of a layer or (-1) of none: the device starts when it is free, the host has
+ * issued the pass and its inputs are ready. */
 static struct dl_instant run_pass(struct state *s, const struct dl_pass_cost *pass,
-                                  struct dl_instant inputs, double *start_s) {
+                                  struct dl_instant inputs, int layer, bool backward,
+                                  double *start_s) {
     const struct dl_timeline_request *r = s->request;
     const double host_s = pass->launches * r->dispatch_s + dl_host_count_s(&r->host, &pass->host);
     if (host_s > 0) dl_run_add(&s->run, HOST, at_begin(), host_s, DL_TASK_HOST, NULL);
     const double launches = wait_for_queue(s, pass->launches), gaps_s = pass->launches * r->gap_s;
-    const struct dl_instant ready = dl_later(issued_by_host(s, pass->launches), inputs),
-                            end = dl_run_add(&s->run, DEVICE, ready, pass->time_s + gaps_s,
-                                             DL_TASK_KERNELS, pass);
-    *start_s = s->run.tasks[end.task].start_s;
+    const struct dl_instant ready = dl_later(issued_by_host(s, pass->launches), inputs);
+    *start_s = dl_later(free_of(s, DEVICE), ready).s;
+    const double left_s = run_inner(s, pass, pass->time_s + gaps_s, ready, layer, backward);
+    const struct dl_instant end = dl_run_add(&s->run, DEVICE, ready, left_s, DL_TASK_KERNELS, pass);
     s->stall_s += gaps_s;
     s->issued[s->queue.count++] = (struct issued){launches, end};
     return end;
-}
-
-/* Device and host both wait for a layer's own communication. */
-static void run_blocking(struct state *s, const double *seconds, int layer) {
-    if (seconds == NULL || !(seconds[layer] > 0)) return;
-    const struct dl_resource_use *use = s->request->layer_messages;
-    const struct dl_instant ready = issued_by_host(s, 1);
-    s->run.lanes[HOST] = dl_run_add(&s->run, DEVICE, ready, seconds[layer],
-                                    use != NULL ? DL_TASK_MESSAGES : DL_TASK_MESSAGE, use);
 }
 
 /* The layer whose backward pass a message waits for: that of its last gradient, or the last pass;
@@ -155,12 +191,12 @@ static void run_forward(struct state *s) {
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_pass_cost *pass = &r->cost->layers[i].forward;
         const struct dl_instant end =
-            run_pass(s, pass, per_layer_wait ? s->parameters_ready[i] : at_begin(),
+            run_pass(s, pass, per_layer_wait ? s->parameters_ready[i] : at_begin(), i, false,
                      &s->out->forward_start_s[i]);
         if (pass->launches > 0) first_s = fmax(first_s, free_of(s, HOST).s);
         if (per_layer_wait) first_s = fmax(first_s, s->first_ready_s[i]);
         first_s += end.s - s->out->forward_start_s[i];
-        run_blocking(s, r->after_forward_s, i);
+        run_blocking(s, i, false);
         first_s += free_of(s, DEVICE).s - end.s;
     }
     s->request->sync.lead_s = fmax(0, free_of(s, DEVICE).s - first_s);
@@ -171,9 +207,9 @@ static void run_backward(struct state *s, bool sends) {
     const struct dl_timeline_request *r = s->request;
     int next = 0; /* gradients are in backward order */
     for (int i = r->sync.workload->layer_count - 1; i >= 0; i--) {
-        run_blocking(s, r->before_backward_s, i);
-        const struct dl_instant end =
-            run_pass(s, &r->cost->layers[i].backward, at_begin(), &s->out->backward_start_s[i]);
+        run_blocking(s, i, true);
+        const struct dl_instant end = run_pass(s, &r->cost->layers[i].backward, at_begin(), i, true,
+                                               &s->out->backward_start_s[i]);
         s->backward_task[i] = end.task;
         while (next < r->sync.gradient_count && r->gradients[next].layer == i) {
             if (r->gradient_host_s > 0)
@@ -218,7 +254,8 @@ static void compute(struct state *s, double held_frac) {
     s->stall_s = 0;
     s->queue = (struct queue){0};
     s->run.count = 1; /* after what the lane carries over */
-    s->run.lanes[DEVICE] = s->run.lanes[HOST] = at_begin();
+    s->layer_sent = 0;
+    s->run.lanes[DEVICE] = s->run.lanes[HOST] = s->run.lanes[HALOS] = at_begin();
     dl_run_share(&s->run, NETWORK, DEVICE, held_frac, 0);
     dl_run_add(&s->run, HOST, at_begin(), s->request->iteration_host_s, DL_TASK_HOST, NULL);
     dl_run_add(&s->run, DEVICE, at_begin(), s->prologue_s, DL_TASK_MESSAGE, NULL);
@@ -272,7 +309,7 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     if (r->behaviour != NULL) DL_TRY(synchronize(s, err));
     if (r->checks_overflow) dl_run_hold(&s->run, HOST, free_of(s, DEVICE));
     double start_s = free_of(s, DEVICE).s;
-    if (!out->sync.update_remote) run_pass(s, update, at_begin(), &start_s);
+    if (!out->sync.update_remote) run_pass(s, update, at_begin(), -1, false, &start_s);
     out->update_start_s = start_s;
     out->stall_s = s->stall_s;
     return DL_OK;
@@ -319,7 +356,7 @@ static void start(struct dl_timeline_request *request, struct dl_timeline *out, 
     s->unshared_end_s = dl_arena_alloc(arena, layers, sizeof *s->unshared_end_s);
     s->issued = dl_arena_alloc(arena, 2 * layers + 1, sizeof *s->issued);
     dl_run_begin(&s->run, LANES, arena);
-    dl_run_reserve(&s->run, 6 * (int)layers + 2 * request->sync.gradient_count + 8);
+    dl_run_reserve(&s->run, 8 * (int)layers + 2 * request->sync.gradient_count + 8);
     dl_run_add(&s->run, NETWORK, at_begin(), 0, DL_TASK_MESSAGE, NULL);
 }
 

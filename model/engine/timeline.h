@@ -1,5 +1,5 @@
-/* timeline.h - one iteration of data-parallel training as tasks on three lanes (run.h): the host
- * that issues kernels, the device that runs them, and the network. A behaviour
+/* timeline.h - one iteration of data-parallel training as tasks on lanes (run.h): the host that
+ * issues kernels, the device that runs them, the network, and the halos of layers. A behaviour
  * (model/framework/gradient_sync.h) adds the messages. Iterations follow each other until their
  * period is constant. */
 #ifndef DL_MODEL_ENGINE_TIMELINE_H
@@ -8,6 +8,16 @@
 #include "model/engine/resource.h"
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
+
+/* One message inside a replica that its devices wait for. */
+struct dl_layer_message {
+    struct dl_message message; /* start_s: filled by the timeline */
+    int layer;                 /* index in the workload */
+    bool backward;             /* before the layer's backward pass, else after its forward pass */
+    /* Of that pass, what can be computed while the message travels; above 0 it travels from the
+     * start of the pass on, and the rest of the pass waits for it. */
+    double hidden_frac;
+};
 
 struct dl_timeline_request {
     const struct dl_cost *cost;
@@ -23,11 +33,10 @@ struct dl_timeline_request {
     bool checks_overflow; /* the host issues the update once it has read the gradients' state */
     bool accumulates; /* a micro-batch before the last: its gradients are summed, nothing updates */
     double slowdown_frac; /* F-SLOWDOWN: of what kernels run on, messages hold this */
-    /* Communication inside the layers that device and host wait for
-     * (model/engine/split_replica.h), seconds per layer: after its forward pass, before its
-     * backward pass. NULL: none. */
-    const double *after_forward_s, *before_backward_s;
-    const struct dl_resource_use *layer_messages; /* what these depend on; NULL: none */
+    /* Inside the layers (model/engine/split_replica.h), in execution order: device and host wait
+     * for them. */
+    struct dl_layer_message *layer_messages;
+    int layer_message_count;
 };
 
 struct dl_timeline {

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/core/figure.h"
 #include "model/core/text.h"
 #include "predict/compare/compare_cause.h"
 #include "predict/compare/compare_counts.h"
@@ -19,35 +20,39 @@
 /* What the columns of rows show. */
 struct row_facts {
     struct dl_compared row;
+    const char *prediction; /* with its interval, for people */
     double time_error_pct;
     int64_t number; /* among all rows, from 1 */
 };
-#define SHOWN(member, key, heading, unit, digits)                                                  \
-    DL_SHOWN(struct row_facts, member, key, heading, unit, 0, digits, 0, NULL)
+enum { LONG = 1 }; /* text shows the column with --long alone */
+#define COLUMN(member, key, heading, unit, digits, show)                                           \
+    DL_SHOWN(struct row_facts, member, key, heading, unit, 0, digits, show, NULL)
+#define SHOWN(member, key, heading, unit, digits) COLUMN(member, key, heading, unit, digits, 0)
 #define HIDDEN(member, key) DL_HIDDEN(struct row_facts, member, key, NULL)
 static const struct dl_list_column columns[] = {
     HIDDEN(number, "shard_row"), /* of a part (--shard) alone */
     SHOWN(row.id, "id", "id", "", 0),
     HIDDEN(row.source, "source"),
-    SHOWN(row.system, "system", "system", "", 0),
-    SHOWN(row.framework, "framework", "framework", "", 0),
+    COLUMN(row.system, "system", "system", "", 0, LONG),
+    COLUMN(row.framework, "framework", "framework", "", 0, LONG),
     SHOWN(row.workload, "workload", "workload", "", 0),
     SHOWN(row.devices, "devices", "dev", "", 0),
-    SHOWN(row.predicted, "predicted", "predicted", "", 4),
+    HIDDEN(row.predicted, "predicted"),
+    SHOWN(prediction, NULL, "predicted", "", 0),
     SHOWN(row.measured, "measured", "measured", "", 4),
     HIDDEN(row.low, "predicted_low"),
     HIDDEN(row.high, "predicted_high"),
     SHOWN(row.unit, "unit", "unit", "", 0),
     HIDDEN(row.error_pct, "error_pct"),
-    SHOWN(time_error_pct, "time_error_pct", "time error", "%", 3),
+    SHOWN(time_error_pct, "time_error_pct", "error", "%", 3),
     HIDDEN(row.bottleneck, "bottleneck"),
     SHOWN(row.measured_bottleneck, "measured_bottleneck", "bottleneck", "", 0),
     HIDDEN(row.cause, "cause"),
     HIDDEN(row.skipped, "skipped"),
-    SHOWN(row.why, "why", "not predicted because", "", 0),
+    COLUMN(row.why, "why", "not predicted because", "", 0, LONG),
     HIDDEN(row.remark, "remark"),
 };
-enum { COLUMNS = sizeof columns / sizeof columns[0] - 1, WHY = 18 };
+enum { COLUMNS = sizeof columns / sizeof columns[0] - 1 };
 static const struct dl_list_column *const row_columns = columns + 1;
 enum { LONGEST = 56 };
 
@@ -59,12 +64,41 @@ static const char *brief(struct dl_arena *arena, const char *text) {
     return dl_arena_printf(arena, "%.*s...", length, text);
 }
 
-static struct row_facts facts_of(const struct dl_compared *row, int number, bool people,
-                                 struct dl_arena *arena) {
-    struct row_facts facts = {
+static struct row_facts facts_of(const struct dl_compared *row, int number) {
+    return (struct row_facts){
         .row = *row, .time_error_pct = dl_compared_time_error_pct(row), .number = number};
-    if (people) facts.row.system = brief(arena, row->system);
+}
+
+/* Seconds below one as ms or us. */
+static void scale_time(struct dl_compared *row) {
+    const double time_s = dl_known(row->predicted) ? row->predicted : row->measured;
+    if (row->unit == NULL || strcmp(row->unit, "s") != 0 || !(time_s < 1)) return;
+    const double scale = time_s < 1e-3 ? 1e6 : 1e3;
+    row->unit = time_s < 1e-3 ? "us" : "ms";
+    row->predicted *= scale, row->measured *= scale, row->low *= scale, row->high *= scale;
+}
+
+/* The same for people: an interval in the cell of its value, no folder before a file's line. */
+static struct row_facts text_facts_of(const struct dl_compared *compared, struct dl_arena *arena) {
+    struct row_facts facts = facts_of(compared, 0);
+    struct dl_compared *row = &facts.row;
+    scale_time(row);
+    const char *slash = row->id != NULL ? strrchr(row->id, '/') : NULL;
+    if (slash != NULL) row->id = slash + 1;
+    if (row->skipped || !dl_known(row->predicted)) return facts;
+    const char *value = dl_figure_text(arena, row->predicted, 4);
+    facts.prediction = dl_known(row->low) ? dl_arena_printf(arena, "%s (%s-%s)", value,
+                                                            dl_figure_text(arena, row->low, 3),
+                                                            dl_figure_text(arena, row->high, 3))
+                                          : value;
     return facts;
+}
+
+/* The widths of rows with the common columns: within a page. */
+static void narrow_rows(const struct dl_table *table, struct dl_table_layout *layout) {
+    dl_table_narrow(table, layout, "workload", 8);
+    dl_table_narrow(table, layout, "bottleneck", 11);
+    dl_table_narrow(table, layout, "id", 12);
 }
 
 static void causes_json(struct dl_json_writer *w, const struct dl_causes *causes) {
@@ -124,6 +158,8 @@ static enum dl_code put(struct printer *p, const char *text, bool last, struct d
 
 /* ---- rows, some at a time ---- */
 
+static bool all_columns(const struct printer *p) { return dl_option_given(p->options, "long"); }
+
 enum shape { MEASURE, TEXT, CSV, JSON, PART, MARKDOWN };
 enum { ROWS_AT_A_TIME = 1024 };
 struct writer {
@@ -143,7 +179,8 @@ struct writer {
 static void begin_rows(struct writer *w) {
     dl_arena_free(&w->arena);
     w->columns = w->shape == PART ? columns : row_columns;
-    dl_list_table(&w->table, &w->arena, w->columns, COLUMNS + (w->shape == PART ? 1 : 0), 0);
+    dl_list_table(&w->table, &w->arena, w->columns, COLUMNS + (w->shape == PART ? 1 : 0),
+                  all_columns(w->p) ? LONG : 0);
     w->held = 0;
     w->markdown = (struct dl_text){.arena = &w->arena};
 }
@@ -153,7 +190,10 @@ static enum dl_code flush_rows(struct writer *w, struct dl_err *err) {
     const bool head = w->head;
     w->head = false;
     switch (w->shape) {
-    case MEASURE: dl_table_measure(&w->table, p->context->arena, &w->layout); return DL_OK;
+    case MEASURE:
+        dl_table_measure(&w->table, p->context->arena, &w->layout);
+        if (!all_columns(p)) narrow_rows(&w->table, &w->layout);
+        return DL_OK;
     case TEXT: return put(p, dl_table_text_part(&w->table, &w->layout, head), false, err);
     case CSV:
     case PART: return put(p, dl_table_csv_part(&w->table, head), false, err);
@@ -175,8 +215,9 @@ static enum dl_code add_row(void *user, const char *id, struct dl_err *err) {
     struct dl_compared row = dl_comparison_row(w->p->c, number, &w->arena);
     if (w->shape == PART && row.elsewhere) return DL_OK;
     row.id = dl_arena_strdup(&w->arena, id); /* it lives until the next one is read */
-    const struct row_facts facts =
-        facts_of(&row, number + 1, w->shape == MEASURE || w->shape == TEXT, &w->arena);
+    const struct row_facts facts = w->shape == MEASURE || w->shape == TEXT
+                                       ? text_facts_of(&row, &w->arena)
+                                       : facts_of(&row, number + 1);
     if (w->shape == MARKDOWN)
         dl_text_add(&w->markdown, dl_compare_markdown_row(&row, &w->arena));
     else if (w->shape == JSON)
@@ -272,15 +313,19 @@ static enum dl_code print_json(struct printer *p, const struct dl_table *summary
  * exhausted. */
 static const char *worst_text(const struct printer *p, const struct dl_worst *worst) {
     struct dl_table table;
+    struct dl_table_layout layout = {0};
     struct dl_arena *arena = p->context->arena;
-    dl_list_table(&table, arena, row_columns, WHY - 1, 0); /* what precedes `why` */
+    dl_list_table(&table, arena, row_columns, COLUMNS, 0);
     for (int i = 0; i < worst->count; i++) {
         const struct dl_compared row = dl_worst_row(p->c, &worst->list[i], arena);
-        const struct row_facts facts = facts_of(&row, 0, true, arena);
+        const struct row_facts facts = text_facts_of(&row, arena);
         dl_list_add(&table, row_columns, &facts);
     }
     if (worst->count == 0) return "";
-    return dl_arena_printf(arena, "\nThe largest errors\n\n%s", dl_table_text(&table));
+    dl_table_measure(&table, arena, &layout);
+    narrow_rows(&table, &layout);
+    return dl_arena_printf(arena, "\nThe largest errors\n\n%s",
+                           dl_table_text_part(&table, &layout, true));
 }
 
 /* Runs slower than their interval, the worst first, with the likely cause of each. */
@@ -323,12 +368,15 @@ static enum dl_code find_worst(const struct printer *p, bool errors, struct dl_w
 
 static enum dl_code print_text(struct printer *p, const struct dl_table *summary, const char *end,
                                struct dl_err *err) {
-    const bool all = dl_option_given(p->options, "rows");
+    const bool all = dl_option_given(p->options, "rows") || all_columns(p);
     struct dl_worst worst = {0}, slow = {0};
     DL_TRY(find_worst(p, !all, &worst, &slow, err));
-    const char *errors = dl_table_text(summary), *largest = all ? "" : worst_text(p, &worst),
-               *causes = causes_text(p, &slow), *reasons = dl_compare_reasons(p->c),
-               *remarks = dl_compare_remarks(p->c);
+    struct dl_table_layout layout = {0};
+    dl_table_measure(summary, p->context->arena, &layout);
+    dl_table_narrow(summary, &layout, "group", 20);
+    const char *errors = dl_table_text_part(summary, &layout, true),
+               *largest = all ? "" : worst_text(p, &worst), *causes = causes_text(p, &slow),
+               *reasons = dl_compare_reasons(p->c), *remarks = dl_compare_remarks(p->c);
     if (all) {
         struct writer rows = {.p = p};
         DL_TRY(write_rows(&rows, MEASURE, err));

@@ -261,13 +261,13 @@ static const struct dl_list_column columns[] = {
     HIDDEN(p90_ape_pct, "p90_ape_pct"),
     HIDDEN(max_ape_pct, "max_ape_pct"),
     HIDDEN(bias_pct, "bias_pct"),
-    SHOWN(time_mape_pct, "time_mape_pct", "mean error", "%"),
+    SHOWN(time_mape_pct, "time_mape_pct", "error", "%"),
     SHOWN(time_median_ape_pct, "time_median_ape_pct", "median", "%"),
     HIDDEN(time_p90_ape_pct, "time_p90_ape_pct"),
     SHOWN(time_max_ape_pct, "time_max_ape_pct", "worst", "%"),
     SHOWN(time_bias_pct, "time_bias_pct", "bias", "%"),
     SHOWN(inside_pct, "coverage_pct", "covered", "%"),
-    SHOWN(interval_ratio_median, "interval_ratio_median", "high/low", ""),
+    HIDDEN(interval_ratio_median, "interval_ratio_median"),
     HIDDEN(interval_score, "interval_score"),
     SHOWN(group, NULL, "group", ""), /* text alone: names are long */
 };

@@ -385,6 +385,8 @@ class MatchOptions(PlanOptions, total=False):
 class CompareOptions(TypedDict, total=False):
     # print every row, not only the errors by group and the worst rows (JSON has both)
     rows: Optional[bool]
+    # print every row with all columns: also system, framework and why it is not predicted
+    long: Optional[bool]
     # for runs that other programs disturbed: use the lower quartile of the steps instead of their
     # median, and the fastest repeat of checkpoints
     quartile: Optional[bool]

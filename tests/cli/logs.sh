@@ -78,7 +78,7 @@ run import log "$logs/horovod.log" --plan tests/fixtures/runs/megatron.sh -s dgx
 check 'a plan of another file' 0
 
 # ---- where a table is taken
-run compare "$logs/megatron.log" --fill system=dgx-h100 --rows
+run compare "$logs/megatron.log" --fill system=dgx-h100 --long
 check 'compare' 0 'read as a log'
 has 'compare: its row' 'megatron.log +dgx-h100 +megatron-core .* 16 '
 run compare "$logs/horovod.log" --rows

@@ -21,9 +21,9 @@ run search --sweep "$work/sweep.csv" --csv -o "$work/whole.csv"
 check 'a sweep' 0
 cp "$work/whole.csv" "$SCRATCH/out"
 # The fastest plan is data parallel with ZeRO 1, which 3d with --zero 1 on dp 16 is too: the search names it once.
-has 'what it says is found for each row' '^2,dgx-a100-80,gpt2_xl,2,64,,,zero1,2,16,16,1,1,'
+has 'what it says is found for each row' '^2,dgx-a100-80,gpt2_xl,2,64,,,zero1,dp16 mb4 zero1,2,16,16,1,1,'
 has 'why there is none' '^4,iris-v100,resnet61,4,512,,"no workload '
-has 'the header' '^row,sweep_system,sweep_workload,sweep_nodes,sweep_global_batch,sweep_framework,why,strategy,nodes,'
+has 'the header' '^row,sweep_system,sweep_workload,sweep_nodes,sweep_global_batch,sweep_framework,why,strategy,plan,nodes,'
 for i in 0 1 2; do
     run search --sweep "$work/sweep.csv" --shard "$i/3" --csv -o "$work/part-$i.csv"
     check "part $i of it" 0

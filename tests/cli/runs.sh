@@ -19,7 +19,7 @@ run compare "$table" --rows --csv
 check 'a table with odd rows is compared' 0
 # The same measurement in seconds, milliseconds and without a unit: one value.
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "measured") c = i } $1 == "s" || $1 == "ms" || $1 == "none" { print $c }' "$SCRATCH/out" | sort -u > "$SCRATCH/values"
-run compare "$table" --rows
+run compare "$table" --long
 has 'tokens are not samples' 'odd .*unit "tokens/s" of throughput: expected samples/s'
 has 'precisions are named' 'amp .*unknown precision "amp"; expected fp32, tf32, mixed'
 has 'optimizers are named' 'nag .*unknown optimizer "nesterov"; expected sgd, momentum'

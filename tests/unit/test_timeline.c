@@ -261,6 +261,30 @@ static void a_mean_over_phases(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* Two halos of the second layer, 2 s and 1 s on one link, travel while half of its forward pass of
+ * 2 s runs; the other half waits for both: 3 s + 1 s. The output of the first layer is gathered in
+ * 0.5 s, for which device and host wait. The critical path has the halos, not the inner half. */
+static void halos_travel_behind_the_inner_part(void **state) {
+    struct dl_layer_message messages[] = {
+        {.message = {.duration_s = 0.5, .bandwidth_s = 0.5, .limit = "inter"}, .layer = 0},
+        {.message = {.duration_s = 2, .bandwidth_s = 2}, .layer = 1, .hidden_frac = 0.5},
+        {.message = {.duration_s = 1, .bandwidth_s = 1}, .layer = 1, .hidden_frac = 0.5},
+    };
+    struct bench b;
+    struct dl_timeline t;
+    make(&b);
+    b.request.behaviour = NULL;
+    b.request.layer_messages = messages;
+    b.request.layer_message_count = 3;
+    run(&b, &t);
+    check_close(t.period_s, 1 + 0.5 + (3 + 1) + 4 + 2 + 1, 1e-12);
+    check_close(messages[0].message.start_s, 1, 1e-12);
+    check_close(messages[2].message.start_s, 3.5, 1e-12);
+    check_close(t.path.s[DL_ON_NETWORK], 0.5, 1e-12);
+    check_close(t.path.s[DL_ON_NODE_LINKS], 3, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_exchange),
@@ -274,6 +298,7 @@ int main(void) {
         cmocka_unit_test(a_full_queue_holds_the_host),
         cmocka_unit_test(the_host_reads_the_gradients_first),
         cmocka_unit_test(a_mean_over_phases),
+        cmocka_unit_test(halos_travel_behind_the_inner_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
