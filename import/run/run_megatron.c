@@ -233,6 +233,7 @@ static const char *some_modules(struct dl_megatron_reader *r, const char *given)
                                                   {"layernorm", "norm"},
                                                   {"mlp", "mlp"},
                                                   {"moe", "moe"},
+                                                  {"mla_up_proj", "latent"},
                                                   {NULL, NULL}};
     struct dl_text out = {.arena = r->a->arena};
     while (*given != 0) {

@@ -17,11 +17,13 @@ static bool is_linear(const struct dl_transformer_layer *l) {
 }
 
 /* F-RECOMPUTE-MODULES: the MLP, or the experts, begin with the first linear layer after the
- * projection of attention, or of what stands in its place, and end with the last one. */
+ * projection of attention, or of what stands in its place, and end with the last one. What makes
+ * queries, keys and values of latents begins with their norms and ends before attention. */
 static void mark_block(const struct dl_transformer *tf, struct dl_transformer_layer *begin,
                        const struct dl_transformer_layer *end) {
     struct dl_transformer_layer *projection = NULL, *first = NULL, *last = NULL;
-    bool routed = false, after = true; /* a block may be nothing but an MLP or experts */
+    bool routed = false, after = true, /* a block may be nothing but an MLP or experts */
+        latent = false, rising = false;
     for (const struct dl_transformer_layer *l = begin; l < end; l++) {
         after = after && !mixes(tf, l);
         routed = routed || l->role == DL_TRANSFORMER_EXPERTS;
@@ -32,6 +34,9 @@ static void mark_block(const struct dl_transformer *tf, struct dl_transformer_la
         if (layer->recomputable) l->modules |= 1u << DL_MODULE_ATTENTION;
         if (dl_layer_is_norm(layer)) l->modules |= 1u << DL_MODULE_NORM;
         after = after || mixes(tf, l);
+        latent = latent || layer->kind == &dl_layer_latent;
+        rising = layer->kind != &dl_layer_latent && latent && (rising || dl_layer_is_norm(layer));
+        if (rising && !after) l->modules |= 1u << DL_MODULE_LATENT;
         if (!is_linear(l) || !after) continue;
         if (projection == NULL)
             projection = l;
