@@ -17,13 +17,11 @@ static bool is_linear(const struct dl_transformer_layer *l) {
 }
 
 /* F-RECOMPUTE-MODULES: the MLP, or the experts, begin with the first linear layer after the
- * projection of attention, or of what stands in its place, and end with the last one. What makes
- * queries, keys and values of latents begins with their norms and ends before attention. */
+ * projection of attention, or of what stands in its place, and end with the last one. */
 static void mark_block(const struct dl_transformer *tf, struct dl_transformer_layer *begin,
                        const struct dl_transformer_layer *end) {
     struct dl_transformer_layer *projection = NULL, *first = NULL, *last = NULL;
-    bool routed = false, after = true, /* a block may be nothing but an MLP or experts */
-        latent = false, rising = false;
+    bool routed = false, after = true; /* a block may be nothing but an MLP or experts */
     for (const struct dl_transformer_layer *l = begin; l < end; l++) {
         after = after && !mixes(tf, l);
         routed = routed || l->role == DL_TRANSFORMER_EXPERTS;
@@ -34,9 +32,6 @@ static void mark_block(const struct dl_transformer *tf, struct dl_transformer_la
         if (layer->recomputable) l->modules |= 1u << DL_MODULE_ATTENTION;
         if (dl_layer_is_norm(layer)) l->modules |= 1u << DL_MODULE_NORM;
         after = after || mixes(tf, l);
-        latent = latent || layer->kind == &dl_layer_latent;
-        rising = layer->kind != &dl_layer_latent && latent && (rising || dl_layer_is_norm(layer));
-        if (rising && !after) l->modules |= 1u << DL_MODULE_LATENT;
         if (!is_linear(l) || !after) continue;
         if (projection == NULL)
             projection = l;
@@ -49,6 +44,19 @@ static void mark_block(const struct dl_transformer *tf, struct dl_transformer_la
     if (first != NULL) last->ends_module = true;
 }
 
+/* F-RECOMPUTE-MODULES: what makes queries, keys and values of latents begins with the norm of each
+ * and ends before attention. */
+static void mark_latent(const struct dl_transformer *tf, struct dl_transformer_layer *begin,
+                        const struct dl_transformer_layer *end) {
+    bool latent = false, rising = false;
+    for (struct dl_transformer_layer *l = begin; l < end && !mixes(tf, l); l++) {
+        const struct dl_layer *layer = &tf->workload->layers[l->index];
+        latent = latent || layer->kind == &dl_layer_latent;
+        rising = layer->kind != &dl_layer_latent && latent && (rising || dl_layer_is_norm(layer));
+        if (rising) l->modules |= 1u << DL_MODULE_LATENT;
+    }
+}
+
 void dl_transformer_mark_modules(const struct dl_transformer *tf) {
     struct dl_transformer_layer *l = tf->layers, *const end = tf->layers + tf->layer_count;
     while (l < end) {
@@ -56,7 +64,9 @@ void dl_transformer_mark_modules(const struct dl_transformer *tf) {
         const int block = tf->workload->layers[l->index].block;
         while (l < end && l->part == begin->part && tf->workload->layers[l->index].block == block)
             l++;
-        if (begin->part == DL_TRANSFORMER_BODY) mark_block(tf, begin, l);
+        if (begin->part != DL_TRANSFORMER_BODY) continue;
+        mark_block(tf, begin, l);
+        mark_latent(tf, begin, l);
     }
 }
 
