@@ -229,11 +229,9 @@ static const char *some_layers(struct dl_megatron_reader *r, double count) {
 /* The modules of selective recomputation in this program's words; those that it does not model are
  * reported. */
 static const char *some_modules(struct dl_megatron_reader *r, const char *given) {
-    static const struct dl_word_pair modules[] = {{"core_attn", "attention"},
-                                                  {"layernorm", "norm"},
-                                                  {"mlp", "mlp"},
-                                                  {"moe", "moe"},
-                                                  {NULL, NULL}};
+    static const struct dl_word_pair modules[] = {
+        {"core_attn", "attention"}, {"layernorm", "norm"}, {"mlp", "mlp"}, {"moe", "moe"},
+        {"mla_up_proj", "latent"},  {NULL, NULL}};
     struct dl_text out = {.arena = r->a->arena};
     while (*given != 0) {
         const size_t length = strcspn(given, " ,[]'\"\n");

@@ -7,6 +7,7 @@
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/transformer.h"
 #include "model/framework/gradient_sync.h"
+#include "model/workload/layer.h"
 
 enum { MAX_DEVICES = 100000000 };
 
@@ -317,6 +318,12 @@ void dl_plan_complete_strategy(const struct dl_workload *workload,
 }
 
 /* F-RECOMPUTE-SOME, F-RECOMPUTE-MODULES */
+static bool has_latent_keys(const struct dl_workload *workload) {
+    for (int i = 0; i < workload->layer_count; i++)
+        if (workload->layers[i].kind == &dl_layer_latent_keys) return true;
+    return false;
+}
+
 static enum dl_code check_recomputed(const struct dl_workload *workload,
                                      const struct dl_framework *framework,
                                      const struct dl_plan *plan, struct dl_err *err) {
@@ -334,6 +341,9 @@ static enum dl_code check_recomputed(const struct dl_workload *workload,
                        "transformer layers and whole micro-batches");
     if ((r->modules & 1u << DL_MODULE_MOE) != 0 && !has_experts)
         return dl_fail(err, DL_ERR_USAGE, "--recompute moe: %s has no mixture of experts",
+                       workload->name);
+    if ((r->modules & 1u << DL_MODULE_LATENT) != 0 && !has_latent_keys(workload))
+        return dl_fail(err, DL_ERR_USAGE, "--recompute latent: %s has no latent attention",
                        workload->name);
     if ((r->modules & 1u << DL_MODULE_MLP) != 0 && has_experts)
         return dl_fail(err, DL_ERR_USAGE,

@@ -8,7 +8,7 @@
 
 const char *const dl_optimizer_names[] = {"sgd", "momentum", "adam", "lamb", NULL};
 const char *const dl_recompute_names[] = {"none", "selective", "full", NULL};
-const char *const dl_module_names[] = {"attention", "mlp", "norm", "moe", NULL};
+const char *const dl_module_names[] = {"attention", "mlp", "norm", "moe", "latent", NULL};
 const char *const dl_assume_names[] = {"nothing", "paradl", NULL};
 const char *const dl_master_weights_names[] = {"fp32", "none", NULL};
 const char *const dl_compiler_names[] = {"open", "none", "xla", "inductor", NULL};

@@ -15,7 +15,14 @@ enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
 
 /* Modules of a layer that selective recomputation may repeat: bits 1 << index. */
-enum dl_module { DL_MODULE_ATTENTION, DL_MODULE_MLP, DL_MODULE_NORM, DL_MODULE_MOE, DL_MODULES };
+enum dl_module {
+    DL_MODULE_ATTENTION,
+    DL_MODULE_MLP,
+    DL_MODULE_NORM,
+    DL_MODULE_MOE,
+    DL_MODULE_LATENT, /* from the latents of attention to its queries, keys and values */
+    DL_MODULES
+};
 extern const char *const dl_module_names[]; /* "attention","mlp","norm","moe", NULL */
 
 enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };

@@ -226,7 +226,7 @@ static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan
 /* Its block method counts the layers of a virtual stage. */
 static enum dl_code add_recompute(const struct dl_plan *plan, struct dl_text *out,
                                   struct dl_err *err) {
-    static const char *const modules[] = {"core_attn", "mlp", "layernorm", "moe"};
+    static const char *const modules[] = {"core_attn", "mlp", "layernorm", "moe", "mla_up_proj"};
     const struct dl_plan_recomputed *some = &plan->recomputed;
     const double layers =
         (double)some->layers / dl_schedule_parts(plan->schedule, (double)plan->virtual_stages);

@@ -127,7 +127,8 @@ const struct dl_option dl_input_options[] = {
      DL_INTEGER(PLAN(backup_workers), .min = 0, .max = MAX_RANKS)},
     {"recompute", 0, "none|selective|full|MODULE,...", "Plan: memory",
      "activations recomputed in backward: none, those of attention scores, all of each transformer "
-     "layer, or those of the modules attention, mlp, norm, moe; default: as the framework does",
+     "layer, or those of the modules attention, mlp, norm, moe, latent; default: as the framework "
+     "does",
      DL_CHOICE(PLAN(recompute), .choices = dl_recompute_names,
                DL_OR_MEMBERS(dl_module_names, PLAN(recomputed.modules), DL_RECOMPUTE_SELECTIVE),
                DL_GIVEN(INPUT(given.plan.recompute)))},

@@ -89,7 +89,8 @@ class PlanOptions(TypedDict, total=False):
     # tensorflow-ps: workers (one per node) that a synchronous step does not wait for; default 0
     backup_workers: Optional[Union[int, str]]
     # activations recomputed in backward: none, those of attention scores, all of each transformer
-    # layer, or those of the modules attention, mlp, norm, moe; default: as the framework does
+    # layer, or those of the modules attention, mlp, norm, moe, latent; default: as the framework
+    # does
     recompute: Optional[Words]
     # full recomputation of N layers of each pipeline stage; default: all
     recompute_layers: Optional[Union[int, str]]

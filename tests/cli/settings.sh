@@ -83,6 +83,12 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     both=$("$DLMODEL" compare "$SCRATCH/some.csv" --rows --json 2> /dev/null | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | tr '\n' ' ')
     holds 'columns of recomputation are the options' "\"$both\" == \"$few $(field iteration_s $two --recompute mlp,norm) \""
     holds 'all modules stay below full recomputation' "$(field iteration_s $two --recompute attention,mlp,norm) < $full"
+    # A layer of DeepSeek-V3 keeps for each token what a norm writes of both latents (1536, 512), queries (128 * 192), keys and values (128 * (192 + 128)), 2 bytes each: the first of 16 stages holds 16 micro-batches of 4 layers; less what a stage repeats at once.
+    deep='--system dgx-b200 --workload deepseek_v3 --framework megatron-core --nodes 32 --tp 1 --pp 16 --ep 8 --etp 1 --global-batch 4096 --micro-batch 1 --zero 1 --precision bf16 --attention flash'
+    kept=$(field activations_bytes $deep --recompute none) latent=$(field activations_bytes $deep --recompute latent)
+    holds 'memory of queries, keys and values of latents by hand' "$kept - $latent > 58 * 4096 * 67584 * 2 && $kept - $latent < 1.001 * 64 * 4096 * 67584 * 2"
+    run predict $two --recompute latent
+    check 'a network without latents' 2 '--recompute latent: llama3_8b has no latent attention'
     run predict $two --recompute moe
     check 'a dense network has no experts' 2 '--recompute moe: llama3_8b has no mixture of experts'
     run predict $two --recompute mlp,nothing

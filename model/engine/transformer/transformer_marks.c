@@ -44,6 +44,19 @@ static void mark_block(const struct dl_transformer *tf, struct dl_transformer_la
     if (first != NULL) last->ends_module = true;
 }
 
+/* F-RECOMPUTE-MODULES: what makes queries, keys and values of latents begins with the norm of each
+ * and ends before attention. */
+static void mark_latent(const struct dl_transformer *tf, struct dl_transformer_layer *begin,
+                        const struct dl_transformer_layer *end) {
+    bool latent = false, rising = false;
+    for (struct dl_transformer_layer *l = begin; l < end && !mixes(tf, l); l++) {
+        const struct dl_layer *layer = &tf->workload->layers[l->index];
+        latent = latent || layer->kind == &dl_layer_latent;
+        rising = layer->kind != &dl_layer_latent && latent && (rising || dl_layer_is_norm(layer));
+        if (rising) l->modules |= 1u << DL_MODULE_LATENT;
+    }
+}
+
 void dl_transformer_mark_modules(const struct dl_transformer *tf) {
     struct dl_transformer_layer *l = tf->layers, *const end = tf->layers + tf->layer_count;
     while (l < end) {
@@ -51,7 +64,9 @@ void dl_transformer_mark_modules(const struct dl_transformer *tf) {
         const int block = tf->workload->layers[l->index].block;
         while (l < end && l->part == begin->part && tf->workload->layers[l->index].block == block)
             l++;
-        if (begin->part == DL_TRANSFORMER_BODY) mark_block(tf, begin, l);
+        if (begin->part != DL_TRANSFORMER_BODY) continue;
+        mark_block(tf, begin, l);
+        mark_latent(tf, begin, l);
     }
 }
 
