@@ -91,6 +91,10 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
                 job.energy_j = number_of(next_field(&at));
                 /* a site without energy meters reports 0 or nothing */
                 if (!(job.energy_j > 0)) job.energy_j = NAN;
+                /* the state came before the end: the clock of the accounting still runs */
+                const char *end = next_field(&at);
+                if (end != NULL && strcmp(end, "Unknown") == 0 && dl_slurm_state_final(job.state))
+                    job.elapsed_s = job.energy_j = NAN;
             } else {
                 job.folder = at; /* the rest of the line: a name may hold a bar */
             }
@@ -115,7 +119,7 @@ static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
             "--allocations",
             "--parsable2",
             "--noheader",
-            "--format=JobIDRaw,State,ElapsedRaw,NodeList,ExitCode,ConsumedEnergyRaw",
+            "--format=JobIDRaw,State,ElapsedRaw,NodeList,ExitCode,ConsumedEnergyRaw,End",
             jobs,
             NULL};
         DL_TRY(dl_client_run(argv, arena, &answer, err));

@@ -111,9 +111,9 @@ struct dl_job_states {
  * state of the accounting, or none. */
 enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct dl_arena *arena,
                              struct dl_job_states *out, struct dl_err *err);
-/* Parses lines "ID|STATE|FOLDER" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY" (accounting) into
- * out->jobs, which has room for `capacity`; skips lines without a state. Modifies `text` and keeps
- * pointers into it. */
+/* Parses lines "ID|STATE|FOLDER" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY|END" (accounting)
+ * into out->jobs, which has room for `capacity`; skips lines without a state. Modifies `text` and
+ * keeps pointers into it. */
 void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bool accounting);
 /* NULL: unknown */
 const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states,

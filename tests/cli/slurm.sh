@@ -141,6 +141,8 @@ has 'a run that was cut off keeps its steps' '^r0003,.*incomplete: TIMEOUT after
 has 'a run of a dead node keeps its steps' '^r0004,.*incomplete: NODE_FAIL after 5 of 20 steps'
 hasnt 'no row without steps, or of a running job' '^r000[56],'
 has 'energy of the site' ',1234,'
+has 'how long a job took' '^r0000,.*,no,[0-9]*,61,1234,'
+has 'not before the accounting has its end' '^r0002,.*,yes,[0-9]*,,,'
 cp "$work/runs.csv" "$work/first.csv"
 inode=$(ls -i "$work/runs.csv")
 run slurm collect --dir "$work/spool" -o "$work/runs.csv"
