@@ -10,7 +10,7 @@
 #include "import/foreign_model.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/plan_file.h"
-#include "predict/output/results.h"
+#include "predict/options/results.h"
 #include "predict/output/rows.h"
 
 enum { MAX_OPTIONS = 48, MAX_WARNINGS = 64 };

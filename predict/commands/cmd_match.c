@@ -6,7 +6,7 @@
 #include "predict/inputs/match.h"
 #include "predict/inputs/rates.h"
 #include "model/core/columns.h"
-#include "predict/output/results.h"
+#include "predict/options/results.h"
 
 struct asked {
     bool all;

@@ -10,7 +10,7 @@
 #include "model/machine/kernel_model.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/manual/template.h"
-#include "predict/output/results.h"
+#include "predict/options/results.h"
 
 static const struct dl_option schema_options[] = {
     {"template", 0, NULL, "What",

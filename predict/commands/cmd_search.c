@@ -10,6 +10,7 @@
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/rates.h"
+#include "predict/inputs/search_inputs.h"
 #include "predict/output/what_if_note.h"
 #include "predict/output/heterogeneous_search.h"
 #include "predict/output/search_print.h"
@@ -105,43 +106,6 @@ static const char *const examples[] = {
     "--global-batch 4096",
     NULL,
 };
-
-/* What a search of a transformer's plans is for on devices of that age. */
-static const struct dl_framework *usual_framework(const struct dl_inputs *inputs) {
-    const struct dl_device *device = inputs->system->device;
-    const struct dl_framework *newer = dl_framework_default(
-        inputs->frameworks, inputs->framework_count, DL_DEFAULT_TRANSFORMER_8_BITS);
-    for (int i = 0; i < device->rate_count && newer != NULL; i++)
-        if (device->rates[i].precision == DL_FP8) return newer;
-    return dl_framework_default(inputs->frameworks, inputs->framework_count,
-                                DL_DEFAULT_TRANSFORMER);
-}
-
-/* Megatron for transformers, Megatron-Core where devices are newer; for other networks, which its
- * axes cannot split, the bound. */
-static enum dl_code choose_framework(struct dl_context *context, struct dl_inputs *inputs,
-                                     const struct dl_framework **out, struct dl_err *err) {
-    struct dl_err ignored = {.code = DL_OK};
-    struct dl_transformer tf;
-    *out = inputs->frameworks[0];
-    if (!inputs->framework_all) return DL_OK;
-    struct dl_plan plan = inputs->plan;
-    plan.tp = 2, plan.pp = plan.sp = plan.ep = 1;
-    const bool stack =
-        dl_transformer_prepare(inputs->system, inputs->workload, inputs->frameworks[0], &plan,
-                               context->arena, &tf, &ignored) == DL_OK;
-    *out = stack ? usual_framework(inputs)
-                 : dl_framework_bound(inputs->frameworks, inputs->framework_count);
-    if (*out == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
-    context->note(context,
-                  "using framework %s%s; choose another with "
-                  "--framework (dlmodel predict compares them)",
-                  (*out)->name,
-                  dl_framework_is_bound(*out)
-                      ? ", the bound that strategies can reach without framework costs"
-                      : ", the default for transformers");
-    return DL_OK;
-}
 
 static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs *inputs,
                                struct dl_search_request *r, struct dl_err *err) {
@@ -342,21 +306,6 @@ static enum dl_code search_all(const struct searching *s, int threads,
     return dl_search_run(&run, found, elapsed_s, err);
 }
 
-/* What search does not take. */
-static enum dl_code check_inputs(const struct dl_inputs *inputs, struct dl_err *err) {
-    DL_TRY(dl_inputs_one_framework(inputs, "search", err));
-    if (inputs->plan.backup_workers > 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--backup-workers: search covers no backup workers; use predict");
-    if (inputs->max_micro_batch)
-        return dl_fail(err, DL_ERR_USAGE, "--micro-batch max: search tries them all; leave it out");
-    if (inputs->max_batch)
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "--batch-per-device: search takes a number instead of max, or --global-batch");
-    return DL_OK;
-}
-
 /* Warnings of the best plan, and of what-ifs that do not change it. */
 static enum dl_code note_best(struct dl_context *context, const struct dl_options *options,
                               const struct dl_inputs *inputs, const struct dl_framework *framework,
@@ -419,7 +368,7 @@ static enum dl_code find(struct searching *s, const struct asked *asked, struct 
     struct dl_searched *rows, *front;
     *report = (struct dl_search_report){.inputs = inputs, .found = found};
     if (asked->jobs != NULL) return dl_fail(err, DL_ERR_USAGE, "--jobs needs --heterogeneous");
-    DL_TRY(choose_framework(context, inputs, &report->framework, err));
+    DL_TRY(dl_search_choose_framework(context, inputs, &report->framework, err));
     DL_TRY(read_request(asked, inputs, report->framework, request, err));
     DL_TRY(dl_search_prepare(request, context->arena, &s->search, err));
     DL_TRY(search_all(s, (int)asked->threads, found, &report->elapsed_s, err));
@@ -454,7 +403,7 @@ static enum dl_code load(struct dl_context *context, const struct dl_options *op
                          struct dl_inputs *inputs, struct dl_err *err) {
     DL_TRY(dl_inputs_load(context, options, inputs, err));
     DL_TRY(dl_rates_read(options, context->arena, &inputs->rates, err));
-    return check_inputs(inputs, err);
+    return dl_search_check(inputs, err);
 }
 
 /* On one system of a list. */

@@ -16,7 +16,7 @@
 #include "predict/compare/constants.h"
 #include "predict/compare/decisions.h"
 #include "model/core/columns.h"
-#include "predict/output/results.h"
+#include "predict/options/results.h"
 
 /* What the columns of rows show. */
 struct row_facts {

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "model/core/columns.h"
-#include "predict/output/results.h"
+#include "predict/options/results.h"
 #include "model/core/figure.h"
 #include "model/core/text.h"
 

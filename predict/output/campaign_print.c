@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/core/columns.h"
-#include "predict/output/results.h"
+#include "predict/options/results.h"
 #include "model/core/figure.h"
 #include "model/core/text.h"
 

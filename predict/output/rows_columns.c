@@ -8,7 +8,7 @@
 #include "model/engine/throughput.h"
 #include "model/core/columns.h"
 #include "model/core/figure.h"
-#include "predict/output/results.h"
+#include "predict/options/results.h"
 #include "predict/output/rows.h"
 
 #define GIB 1073741824.0

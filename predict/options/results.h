@@ -1,7 +1,7 @@
-/* results.h - the columns of each command's results in JSON and CSV, for `schema` and the typed rows
- * of Python. */
-#ifndef DL_PREDICT_OUTPUT_RESULTS_H
-#define DL_PREDICT_OUTPUT_RESULTS_H
+/* results.h - the columns of each command's results in JSON and CSV, for `schema` and the typed
+ * rows of Python. */
+#ifndef DL_PREDICT_OPTIONS_RESULTS_H
+#define DL_PREDICT_OPTIONS_RESULTS_H
 
 #include "model/core/columns.h"
 

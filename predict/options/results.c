@@ -1,5 +1,5 @@
 /* results.c - see results.h. */
-#include "predict/output/results.h"
+#include "predict/options/results.h"
 
 #include <string.h>
 
