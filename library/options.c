@@ -10,6 +10,7 @@
 #include "import/foreign_model.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/plan_file.h"
+#include "predict/options/results.h"
 #include "predict/output/rows.h"
 
 enum { MAX_OPTIONS = 48, MAX_WARNINGS = 64 };
@@ -265,7 +266,7 @@ DL_PUBLIC const char *dlmodel_text(const struct dlmodel *m, const char *name) {
 
 DL_PUBLIC const char *dlmodel_column(int index, const char **type) {
     struct dl_row_field field;
-    if (index < 0 || !dl_rows_field(index, &field)) return NULL;
+    if (index < 0 || !dl_result_field(&dl_prediction_result, index, &field)) return NULL;
     if (type != NULL) *type = field.type;
     return field.key;
 }

@@ -1,5 +1,5 @@
-"""python_types.py PROGRAM > python/dlmodel/typed.py - the options of each command and the columns of a
-prediction as Python types, from the program's own tables (`dlmodel schema`)."""
+"""python_types.py PROGRAM > python/dlmodel/typed.py - the options of each command and the columns of its
+results as Python types, from the program's own tables (`dlmodel schema`)."""
 
 import json
 import subprocess
@@ -10,9 +10,16 @@ COMMANDS = ("predict", "search", "explain", "advise", "campaign", "match", "comp
 # refused by libdlmodel (library/call.c): they choose a format or write files
 REFUSED = {"output", "format", "json", "csv", "help", "trace", "export", "merge", "sweep", "markdown", "leave-out",
            "fit", "intervals", "generalize", "tables", "write", "fit-constants"}
+# rows of results: schema, columns that each row has, and members that are no columns
+ROWS = {"PredictionRow": ("prediction", ("system", "workload", "framework"), {"warnings": "Sequence[str]"}),
+        "MatchRow": ("match", ("workload", "framework", "system", "device", "precision", "devices", "release"), {}),
+        "AdviceRow": ("advice", ("advice", "change", "effect"), {}),
+        "CampaignRow": ("campaign", ("devices_per_trial",), {}),
+        "ComparisonRow": ("comparison", ("id",), {"interval": "Optional[Sequence[float]]",
+                                                  "causes": "Sequence[Mapping[str, Scalar]]"})}
 TYPES = {"boolean": "bool", "number": "Union[float, str]", "integer": "Union[int, str]", "list": "Words",
          "string": "Text", "choice": "str"}
-HEAD = '''"""Options of the commands and columns of a prediction, made by tools/python_types.py. Do not edit."""
+HEAD = '''"""Options of the commands and columns of their results, made by tools/python_types.py. Do not edit."""
 
 from __future__ import annotations
 
@@ -61,13 +68,14 @@ def main():
         whole = shared <= set(kinds[command])
         lines += written(command.capitalize() + "Options", "PlanOptions" if whole else "TypedDict",
                          own if whole else options[command])
-    lines += ["", "", "PredictionRow = TypedDict(\"PredictionRow\", {"]
-    for field in schema("prediction")["fields"]:
-        kind = {"string": "str", "number": "float", "integer": "int", "boolean": "bool"}[field["type"]]
-        lines += comment(field["help"])
-        known = field["key"] in ("results[].system", "results[].workload", "results[].framework") or kind == "bool"
-        lines.append('    "%s": %s,' % (field["key"].split(".", 1)[1], kind if known else "Optional[%s]" % kind))
-    lines += ['    "warnings": Sequence[str],', "})"]
+    for name, (kind, always, more) in ROWS.items():
+        lines += ["", "", '%s = TypedDict("%s", {' % (name, name)]
+        for field in schema(kind)["fields"]:
+            key = field["key"].split(".", 1)[1]
+            what = {"string": "str", "number": "float", "integer": "int", "boolean": "bool"}[field["type"]]
+            lines += comment(field["help"])
+            lines.append('    "%s": %s,' % (key, what if key in always or what == "bool" else "Optional[%s]" % what))
+        lines += ['    "%s": %s,' % member for member in more.items()] + ["})"]
     print("\n".join(lines))
 
 

@@ -256,6 +256,8 @@ void dl_run_path(struct dl_run *run, int end, double period_s, bool servers,
         const int at = largest(w.now.end, run->count);
         for (int i = crossings - 1; i >= 0; i--) {
             if (crossed[i] != at || fabs(by[i] - w.now.end[at]) > NEGLIGIBLE) continue;
+            /* the walk began at an end that nothing precedes */
+            if (i == 0 && (w.now.early_s[at] != 0 || w.now.start[at] != 0)) continue;
             dl_resource_add(&w.use, &use[i], -1);
             dl_resource_share(&w.use, period_s, DL_ON_HOST, out);
             return;

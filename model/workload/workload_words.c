@@ -93,13 +93,7 @@ static bool is_name(const char *text) {
 
 enum dl_code dl_build_check_text(struct dl_build *b, const struct dl_build_value *value) {
     const struct dl_choice *choice = choice_of(b, value->key);
-    if (choice == NULL) return DL_OK;
-    if (choice->letters != NULL) {
-        if (strcmp(value->text, "0") == 0 || dl_build_letters(b, value) != NULL) return DL_OK;
-        return dl_fail(b->err, DL_ERR_INPUT,
-                       "%.40s: expected a text of the letters %.24s, found \"%.40s\"",
-                       choice->parameter, choice->letters, value->text);
-    }
+    if (choice == NULL || choice->letters != NULL) return DL_OK;
     char *end;
     strtod(value->text, &end);
     if (*end == '\0') return not_a_word(b, choice, value->text); /* numbers of words are private */
@@ -116,7 +110,26 @@ enum dl_code dl_build_check_word(struct dl_build *b, const struct dl_build_value
     return not_a_word(b, choice, value->text);
 }
 
+/* Before any expression reads the text. 0: none. */
+static enum dl_code check_letters(struct dl_build *b, const struct dl_build_value *value) {
+    const struct dl_choice *choice = choice_of(b, value->key);
+    if (choice == NULL || choice->letters == NULL || strcmp(value->text, "0") == 0 ||
+        dl_build_letters(b, value) != NULL)
+        return DL_OK;
+    const char *unknown = value->text + strspn(value->text, choice->letters);
+    char list[80] = "";
+    for (const char *l = choice->letters; *l != 0 && strlen(list) + 8 < sizeof list; l++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%c",
+                 l == choice->letters ? ""
+                 : l[1] == 0          ? " and "
+                                      : ", ",
+                 *l);
+    return dl_fail(b->err, DL_ERR_INPUT, "no letter '%.1s' in \"%.60s\"; the letters are %s",
+                   unknown, value->text, list);
+}
+
 enum dl_code dl_build_check_choices(struct dl_build *b) {
+    for (int i = 0; i < b->value_count; i++) DL_TRY(check_letters(b, &b->values[i]));
     for (int doc = 0; doc < b->doc_count; doc++) {
         for (int i = 0; i < b->files[doc].choice_count; i++) {
             const struct dl_choice *choice = &b->files[doc].choices[i];

@@ -6,6 +6,7 @@
 #include "predict/inputs/match.h"
 #include "predict/inputs/rates.h"
 #include "model/core/columns.h"
+#include "predict/options/results.h"
 
 struct asked {
     bool all;
@@ -33,31 +34,38 @@ struct facts {
     const char *framework_text, *rate_text; /* in text alone */
 };
 enum show { LONG = 1 };
-#define SHOWN(member, key, heading, unit, show)                                                    \
-    DL_SHOWN(struct facts, member, key, heading, unit, 0, 3, show, NULL)
-#define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
+#define SHOWN(member, key, heading, unit, show, help)                                              \
+    DL_SHOWN(struct facts, member, key, heading, unit, 0, 3, show, help)
+#define HIDDEN(member, key, help) DL_HIDDEN(struct facts, member, key, help)
 static const struct dl_list_column columns[] = {
-    SHOWN(r.workload, "workload", "workload", "", 0),
-    HIDDEN(r.framework, "framework"),
-    SHOWN(r.system, "system", "system", "", 0),
-    SHOWN(r.device, "device", "device", "", LONG),
-    HIDDEN(r.precision, "precision"),
-    SHOWN(r.devices, "devices", "devices", "", 0),
-    SHOWN(framework_text, NULL, "framework (release)", "", 0),
-    SHOWN(rate_text, NULL, "samples/s", "80 %", 0),
-    HIDDEN(r.samples_per_s, "throughput_samples_per_s"),
-    HIDDEN(r.low_samples_per_s, "throughput_low_samples_per_s"),
-    HIDDEN(r.high_samples_per_s, "throughput_high_samples_per_s"),
-    SHOWN(r.samples_per_s_per_device, "samples_per_s_per_device", "per device", "", 0),
-    SHOWN(r.samples_per_j, "samples_per_joule", "samples/J", "", 0),
-    SHOWN(r.low_samples_per_j, "samples_per_joule_low", "low", "", LONG),
-    SHOWN(r.high_samples_per_j, "samples_per_joule_high", "high", "", LONG),
-    SHOWN(r.cost_per_million_samples, "cost_per_million_samples", "cost/Msample", "", 0),
+    SHOWN(r.workload, "workload", "workload", "", 0, "network"),
+    HIDDEN(r.framework, "framework", "framework"),
+    SHOWN(r.system, "system", "system", "", 0, "system"),
+    SHOWN(r.device, "device", "device", "", LONG, "device of the system"),
+    HIDDEN(r.precision, "precision", "numeric precision"),
+    SHOWN(r.devices, "devices", "devices", "", 0, "devices in use"),
+    SHOWN(framework_text, NULL, "framework (release)", "", 0, NULL),
+    SHOWN(rate_text, NULL, "samples/s", "80 %", 0, NULL),
+    HIDDEN(r.samples_per_s, "throughput_samples_per_s", "samples of all devices per second"),
+    HIDDEN(r.low_samples_per_s, "throughput_low_samples_per_s", "low end of the 80 % interval"),
+    HIDDEN(r.high_samples_per_s, "throughput_high_samples_per_s", "high end of the 80 % interval"),
+    SHOWN(r.samples_per_s_per_device, "samples_per_s_per_device", "per device", "", 0,
+          "samples of one device per second"),
+    SHOWN(r.samples_per_j, "samples_per_joule", "samples/J", "", 0,
+          "samples per joule, hosts included"),
+    SHOWN(r.low_samples_per_j, "samples_per_joule_low", "low", "", LONG,
+          "low end of the 80 % interval"),
+    SHOWN(r.high_samples_per_j, "samples_per_joule_high", "high", "", LONG,
+          "high end of the 80 % interval"),
+    SHOWN(r.cost_per_million_samples, "cost_per_million_samples", "cost/Msample", "", 0,
+          "cost, in the currency of the price"),
     SHOWN(r.carbon_kg_per_million_samples, "carbon_kg_per_million_samples", "CO2", "kg/Msample",
-          LONG),
-    SHOWN(r.fits, "fits", "fits", "", LONG),
-    HIDDEN(r.release, "release"),
+          LONG, "CO2"),
+    SHOWN(r.fits, "fits", "fits", "", LONG, "the plan fits in memory"),
+    HIDDEN(r.release, "release", "release of the framework"),
 };
+
+const struct dl_result dl_match_result = {"match", "results", DL_LIST(columns)};
 
 #define MIX(member, heading, unit)                                                                 \
     DL_SHOWN(struct dl_match_mix, member, #member, heading, unit, 1, 3, 0, NULL)

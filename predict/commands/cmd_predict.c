@@ -13,6 +13,7 @@
 #include "predict/inputs/rates.h"
 #include "predict/output/advice_print.h"
 #include "predict/output/gains.h"
+#include "predict/output/best_of_each.h"
 #include "predict/output/predicted.h"
 #include "predict/output/chakra.h"
 #include "predict/output/snapshot.h"
@@ -289,10 +290,56 @@ static enum dl_code print_export(struct dl_context *context, const struct dl_opt
     return context->output(options, text, err);
 }
 
+static enum dl_code load(struct dl_context *context, const struct dl_options *options,
+                         struct dl_inputs *inputs, struct dl_predicted *results,
+                         struct dl_err *err) {
+    struct dl_cost_memo *memo = dl_arena_alloc(context->arena, 1, sizeof *memo);
+    DL_TRY(dl_inputs_load(context, options, inputs, err));
+    DL_TRY(dl_rates_read(options, context->arena, &inputs->rates, err));
+    DL_TRY(dl_limits_read(options, inputs, context->arena, &results->limits, err));
+    memo->arena = context->arena;
+    inputs->memo = context->memo != NULL ? context->memo : memo;
+    results->inputs = inputs;
+    return DL_OK;
+}
+
+/* On one system of a list: the recommended row. */
+static enum dl_code find_best(struct dl_context *context, const struct dl_options *options,
+                              struct dl_best *out, struct dl_err *err) {
+    struct dl_inputs *inputs = dl_arena_alloc(context->arena, 1, sizeof *inputs);
+    struct dl_predicted results = {.count = 0};
+    DL_TRY(load(context, options, inputs, &results, err));
+    DL_TRY(predict_all(context, inputs, false, &results, err));
+    const struct dl_predicted_row *best = dl_recommend(&results);
+    if (best == NULL) return dl_fail(err, DL_ERR_NO, "no plan fits in memory");
+    const char *words = dl_rows_plan_words(&best->plan, context->arena);
+    *out = (struct dl_best){.system = inputs->system->name,
+                            .framework = best->framework->name,
+                            .precision = dl_precision_names[best->plan.precision],
+                            .plan = words != NULL ? words : best->plan.strategy->name,
+                            .command = dl_inputs_command(context, options, "predict",
+                                                         best->framework, best->plan.nodes),
+                            .prediction = &best->prediction,
+                            .devices = best->plan.nodes * best->plan.devices_per_node};
+    return DL_OK;
+}
+
+/* A list of systems: a line for each. */
+static enum dl_code run_list(struct dl_context *context, const struct dl_options *options,
+                             struct dl_err *err) {
+    static const char *const single[] = {"trace", "export", "strategy", "heterogeneous"};
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+        if (dl_option_given(options, single[i]))
+            return dl_fail(err, DL_ERR_USAGE, "--%s: for one system at a time", single[i]);
+    }
+    return dl_best_of_each(context, options, find_best, false, err);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
     struct dl_inputs inputs;
+    if (dl_best_is_list(options, "system")) return run_list(context, options, err);
     const char *strategy = dl_option_text(options, "strategy");
     struct dl_predicted results = {.every_strategy =
                                        strategy != NULL && strcmp(strategy, "all") == 0};
@@ -302,12 +349,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct asked asked = {.trace = NULL};
     DL_TRY(dl_options_bind(options, predict_options, &asked, err));
     DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(dl_inputs_load(context, options, &inputs, err));
-    DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
-    DL_TRY(dl_limits_read(options, &inputs, context->arena, &results.limits, err));
-    struct dl_cost_memo memo = {.arena = context->arena};
-    inputs.memo = context->memo != NULL ? context->memo : &memo;
-    results.inputs = &inputs;
+    DL_TRY(load(context, options, &inputs, &results, err));
     DL_TRY(predict_all(context, &inputs, asked.trace != NULL, &results, err));
     if (asked.trace != NULL) DL_TRY(write_trace(asked.trace, &results, context->arena, err));
     dl_inputs_note_files(context, &inputs);
@@ -346,7 +388,8 @@ const struct dl_command dl_cmd_predict = {
     .purpose = "Predicts training of a workload on a system, in one row per framework and number "
                "of nodes: compute time, communication time and its exposed part, iteration time "
                "with an 80 % interval, samples per second, weak-scaling efficiency, memory of one "
-               "device, and the bottleneck with its share of the iteration.",
+               "device, and the bottleneck with its share of the iteration. With a list of systems "
+               "(-s A,B): the best row of each.",
     .examples = examples,
     .options = tables,
     .common = DL_COMMON_INPUTS "tokens epochs price long json help",

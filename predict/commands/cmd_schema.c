@@ -10,7 +10,7 @@
 #include "model/machine/kernel_model.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/manual/template.h"
-#include "predict/output/rows.h"
+#include "predict/options/results.h"
 
 static const struct dl_option schema_options[] = {
     {"template", 0, NULL, "What",
@@ -25,24 +25,30 @@ static const char *const examples[] = {"dlmodel schema system", "dlmodel schema 
 
 static const struct kind {
     const char *name;
-    const struct dl_schema *schema;
+    const struct dl_schema *schema; /* of a file, or the columns of a result */
+    const struct dl_result *result;
 } kinds[] = {
-    {"system", &dl_system_schema},
-    {"device", &dl_device_schema},
-    {"workload", &dl_workload_schema},
-    {"framework", &dl_framework_schema},
-    {"kernel-models", &dl_kernel_model_set_schema},
-    {"surfaces", &dl_kernel_model_set_schema}, /* its name in release 0.1 */
-    {"layers", &dl_layer_times_schema},
-    {"runs", &dl_run_row_schema},
-    {"collectives", &dl_coll_row_schema},
-    {"kernels", &dl_kernel_row_schema},
-    {"prediction", NULL},
-    {NULL, NULL},
+    {"system", &dl_system_schema, NULL},
+    {"device", &dl_device_schema, NULL},
+    {"workload", &dl_workload_schema, NULL},
+    {"framework", &dl_framework_schema, NULL},
+    {"kernel-models", &dl_kernel_model_set_schema, NULL},
+    {"surfaces", &dl_kernel_model_set_schema, NULL}, /* its name in release 0.1 */
+    {"layers", &dl_layer_times_schema, NULL},
+    {"runs", &dl_run_row_schema, NULL},
+    {"collectives", &dl_coll_row_schema, NULL},
+    {"kernels", &dl_kernel_row_schema, NULL},
+    {"prediction", NULL, &dl_prediction_result},
+    {"match", NULL, &dl_match_result},
+    {"advice", NULL, &dl_advice_result},
+    {"campaign", NULL, &dl_campaign_result},
+    {"comparison", NULL, &dl_comparison_result},
+    {NULL, NULL, NULL},
 };
 static const char *const kind_names[] = {
-    "system", "device", "workload", "framework", "kernel-models", "layers",  "prediction",
-    "site",   "run",    "runlog",   "runs",      "collectives",   "kernels", NULL};
+    "system",     "device", "workload", "framework",   "kernel-models", "layers",
+    "prediction", "match",  "advice",   "campaign",    "comparison",    "site",
+    "run",        "runlog", "runs",     "collectives", "kernels",       NULL};
 
 /* What the columns show of one key; numbers NAN: none. */
 struct facts {
@@ -91,19 +97,19 @@ static void visit(void *context, const char *path, const struct dl_field *field,
     dl_list_add(table, columns, &facts);
 }
 
-/* The result of predict has no file to load, so it has no field table: its columns are its fields.
- */
-static void add_prediction(struct dl_table *table) {
+/* A result has no file to load, so it has no field table: its columns are its fields. */
+static void add_result(struct dl_table *table, const struct dl_result *result) {
     struct dl_row_field field;
-    for (int i = 0; dl_rows_field(i, &field); i++) {
-        const struct facts facts = {dl_arena_printf(table->arena, "results[].%s", field.key),
-                                    field.type,
-                                    field.unit,
-                                    "yes",
-                                    field.help,
-                                    NAN,
-                                    NAN,
-                                    NAN};
+    for (int i = 0; dl_result_field(result, i, &field); i++) {
+        const struct facts facts = {
+            dl_arena_printf(table->arena, "%s[].%s", result->array, field.key),
+            field.type,
+            field.unit,
+            "yes",
+            field.help,
+            NAN,
+            NAN,
+            NAN};
         dl_list_add(table, columns, &facts);
     }
 }
@@ -130,7 +136,7 @@ static void add_plan_columns(struct dl_table *table) {
 static bool find_more(const struct dl_context *context, const char *name, struct kind *out) {
     for (const struct dl_schema *const *s = context->schemas; s != NULL && *s != NULL; s++) {
         if (strncmp((*s)->name, "dlmodel-", 8) != 0 || strcmp((*s)->name + 8, name) != 0) continue;
-        *out = (struct kind){name, *s};
+        *out = (struct kind){name, *s, NULL};
         return true;
     }
     return false;
@@ -139,9 +145,10 @@ static bool find_more(const struct dl_context *context, const char *name, struct
 static enum dl_code find_kind(const struct dl_context *context, const struct dl_options *options,
                               const struct kind **out, struct dl_err *err) {
     struct kind *more = dl_arena_alloc(context->arena, 1, sizeof *more);
-    const char *all = "expected one of system, device, workload, framework, kernel-models, layers, "
-                      "runs, collectives, kernels, prediction, site, run, runlog or "
-                      "options COMMAND";
+    const char *all =
+        "expected one of system, device, workload, framework, kernel-models, layers, "
+        "runs, collectives, kernels, prediction, match, advice, campaign, comparison, "
+        "site, run, runlog or options COMMAND";
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
@@ -243,17 +250,18 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (schema != NULL)
         dl_schema_visit(schema, visit, &table);
     else
-        add_prediction(&table);
+        add_result(&table, kind->result);
     if (runs) add_plan_columns(&table);
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
     if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(&table), err);
     struct dl_json_writer w;
     dl_jw_init(&w, context->arena, false);
     dl_jw_object(&w, NULL);
-    dl_jw_string(&w, "format", kind->schema != NULL ? kind->schema->name : "dlmodel-prediction");
+    dl_jw_string(&w, "format",
+                 kind->schema != NULL ? kind->schema->name
+                                      : dl_arena_printf(context->arena, "dlmodel-%s", kind->name));
     dl_jw_string(&w, "summary",
-                 kind->schema != NULL ? kind->schema->summary
-                                      : "what predict --json prints for each row");
+                 kind->schema != NULL ? kind->schema->summary : "what --json prints for each row");
     dl_jw_array(&w, "fields");
     dl_table_json(&table, &w);
     return context->output(options, dl_jw_text(&w), err);
@@ -263,15 +271,16 @@ const struct dl_command dl_cmd_schema = {
     .name = "schema",
     .summary = "print the fields of each file format",
     .usage = "KIND [options]",
-    .purpose = "Prints the keys of a file format, or the columns of a table of measurements, with "
-               "type, unit, range, default and meaning. The program loads files with the same "
-               "tables. Files: system, device, workload, framework, kernel-models, layers, site, "
-               "run, runlog, and prediction, what --json prints; tables: runs, collectives, "
-               "kernels. 'options COMMAND': the options of a command.",
+    .purpose =
+        "Prints the keys of a file format, or the columns of a table of measurements, with "
+        "type, unit, range, default and meaning. The program loads files with the same "
+        "tables. Files: system, device, workload, framework, kernel-models, layers, site, "
+        "run, runlog; prediction, match, advice, campaign and comparison: what --json "
+        "prints; tables: runs, collectives, kernels. 'options COMMAND': the options of a command.",
     .examples = examples,
     .words =
         "system device workload framework kernel-models layers runs collectives kernels prediction "
-        "site run runlog options",
+        "match advice campaign comparison site run runlog options",
     .options = tables,
     .run = run,
 };

@@ -10,10 +10,12 @@
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/rates.h"
+#include "predict/inputs/search_inputs.h"
 #include "predict/output/what_if_note.h"
 #include "predict/output/heterogeneous_search.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_rank.h"
+#include "predict/output/best_of_each.h"
 #include "predict/output/search_sweep.h"
 #include "predict/output/search_threads.h"
 
@@ -104,43 +106,6 @@ static const char *const examples[] = {
     "--global-batch 4096",
     NULL,
 };
-
-/* What a search of a transformer's plans is for on devices of that age. */
-static const struct dl_framework *usual_framework(const struct dl_inputs *inputs) {
-    const struct dl_device *device = inputs->system->device;
-    const struct dl_framework *newer = dl_framework_default(
-        inputs->frameworks, inputs->framework_count, DL_DEFAULT_TRANSFORMER_8_BITS);
-    for (int i = 0; i < device->rate_count && newer != NULL; i++)
-        if (device->rates[i].precision == DL_FP8) return newer;
-    return dl_framework_default(inputs->frameworks, inputs->framework_count,
-                                DL_DEFAULT_TRANSFORMER);
-}
-
-/* Megatron for transformers, Megatron-Core where devices are newer; for other networks, which its
- * axes cannot split, the bound. */
-static enum dl_code choose_framework(struct dl_context *context, struct dl_inputs *inputs,
-                                     const struct dl_framework **out, struct dl_err *err) {
-    struct dl_err ignored = {.code = DL_OK};
-    struct dl_transformer tf;
-    *out = inputs->frameworks[0];
-    if (!inputs->framework_all) return DL_OK;
-    struct dl_plan plan = inputs->plan;
-    plan.tp = 2, plan.pp = plan.sp = plan.ep = 1;
-    const bool stack =
-        dl_transformer_prepare(inputs->system, inputs->workload, inputs->frameworks[0], &plan,
-                               context->arena, &tf, &ignored) == DL_OK;
-    *out = stack ? usual_framework(inputs)
-                 : dl_framework_bound(inputs->frameworks, inputs->framework_count);
-    if (*out == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
-    context->note(context,
-                  "using framework %s%s; choose another with "
-                  "--framework (dlmodel predict compares them)",
-                  (*out)->name,
-                  dl_framework_is_bound(*out)
-                      ? ", the bound that strategies can reach without framework costs"
-                      : ", the default for transformers");
-    return DL_OK;
-}
 
 static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs *inputs,
                                struct dl_search_request *r, struct dl_err *err) {
@@ -341,21 +306,6 @@ static enum dl_code search_all(const struct searching *s, int threads,
     return dl_search_run(&run, found, elapsed_s, err);
 }
 
-/* What search does not take. */
-static enum dl_code check_inputs(const struct dl_inputs *inputs, struct dl_err *err) {
-    DL_TRY(dl_inputs_one_framework(inputs, "search", err));
-    if (inputs->plan.backup_workers > 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--backup-workers: search covers no backup workers; use predict");
-    if (inputs->max_micro_batch)
-        return dl_fail(err, DL_ERR_USAGE, "--micro-batch max: search tries them all; leave it out");
-    if (inputs->max_batch)
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "--batch-per-device: search takes a number instead of max, or --global-batch");
-    return DL_OK;
-}
-
 /* Warnings of the best plan, and of what-ifs that do not change it. */
 static enum dl_code note_best(struct dl_context *context, const struct dl_options *options,
                               const struct dl_inputs *inputs, const struct dl_framework *framework,
@@ -409,55 +359,101 @@ static enum dl_code run_heterogeneous(struct dl_context *context, const struct d
     return dl_heterogeneous_search(context, &request, err);
 }
 
+/* The best plans for the inputs. */
+static enum dl_code find(struct searching *s, const struct asked *asked, struct dl_inputs *inputs,
+                         struct dl_search_report *report, struct dl_err *err) {
+    struct dl_context *context = s->context;
+    struct dl_search_request *request = &s->request;
+    struct dl_search_worker *found = dl_arena_alloc(context->arena, 1, sizeof *found);
+    struct dl_searched *rows, *front;
+    *report = (struct dl_search_report){.inputs = inputs, .found = found};
+    if (asked->jobs != NULL) return dl_fail(err, DL_ERR_USAGE, "--jobs needs --heterogeneous");
+    DL_TRY(dl_search_choose_framework(context, inputs, &report->framework, err));
+    DL_TRY(read_request(asked, inputs, report->framework, request, err));
+    DL_TRY(dl_search_prepare(request, context->arena, &s->search, err));
+    DL_TRY(search_all(s, (int)asked->threads, found, &report->elapsed_s, err));
+    if (found->best_count == 0)
+        return dl_search_nothing(context->arena, s->search, request, found, err);
+    struct dl_search_candidate *ranking =
+        dl_arena_alloc(context->arena, DL_SEARCH_KEPT + DL_SEARCH_SIMPLE, sizeof *ranking);
+    report->row_count = dl_search_ranking(request, found, ranking);
+    DL_TRY(predict_found(s, ranking, report->row_count, false, &rows, err));
+    if (models_power(asked))
+        report->row_count = dl_search_rank_by_energy(request, &inputs->rates, rows,
+                                                     report->row_count, (int)asked->top);
+    DL_TRY(explain_best(context, request, &rows[0], err));
+    DL_TRY(predict_found(s, found->front, by_time(found->front, found->front_count), true, &front,
+                         err));
+    dl_search_mark_cost_front(request, &inputs->rates, front, found->front_count);
+    report->rows = rows;
+    report->front = front;
+    report->front_count = found->front_count;
+    report->objective = dl_objective_names[request->objective];
+    report->threads = (int)asked->threads;
+    return DL_OK;
+}
+
+static enum dl_code read_asked(const struct dl_options *options, struct asked *out,
+                               struct dl_err *err) {
+    *out = (struct asked){.top = 10, .threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN)};
+    return dl_options_bind(options, own_options, out, err);
+}
+
+static enum dl_code load(struct dl_context *context, const struct dl_options *options,
+                         struct dl_inputs *inputs, struct dl_err *err) {
+    DL_TRY(dl_inputs_load(context, options, inputs, err));
+    DL_TRY(dl_rates_read(options, context->arena, &inputs->rates, err));
+    return dl_search_check(inputs, err);
+}
+
+/* On one system of a list. */
+static enum dl_code find_best(struct dl_context *context, const struct dl_options *options,
+                              struct dl_best *out, struct dl_err *err) {
+    struct dl_inputs *inputs = dl_arena_alloc(context->arena, 1, sizeof *inputs);
+    struct searching s = {.context = context, .options = options};
+    struct dl_search_report report;
+    struct asked asked;
+    DL_TRY(read_asked(options, &asked, err));
+    DL_TRY(load(context, options, inputs, err));
+    if (inputs->heterogeneous != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--heterogeneous: not with a list of systems");
+    DL_TRY(find(&s, &asked, inputs, &report, err));
+    const struct dl_searched *best = &report.rows[0];
+    *out = (struct dl_best){.system = inputs->system->name,
+                            .framework = best->framework->name,
+                            .precision = dl_precision_names[best->plan->precision],
+                            .plan = dl_search_plan_text(best->plan, context->arena),
+                            .command = best->command,
+                            .prediction = best->prediction,
+                            .devices = best->plan->nodes * best->plan->devices_per_node};
+    return DL_OK;
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
     struct dl_inputs inputs;
     struct searching s = {.context = context, .options = options};
-    struct dl_search_request *request = &s.request;
-    struct asked asked = {.top = 10, .threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN)};
-    struct dl_search_worker *found = dl_arena_alloc(context->arena, 1, sizeof *found);
-    struct dl_search_report report = {.inputs = &inputs, .found = found};
-    struct dl_searched *rows, *front;
+    struct dl_search_report report;
+    struct asked asked;
     DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(dl_options_bind(options, own_options, &asked, err));
+    DL_TRY(read_asked(options, &asked, err));
     asked.text = format == DL_FORMAT_TEXT || format == DL_FORMAT_LATEX;
-    if (asked.sweep != NULL || dl_search_is_list(options))
-        return dl_search_many(context, options, &dl_cmd_search, asked.sweep, err);
-    DL_TRY(dl_inputs_load(context, options, &inputs, err));
-    DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
-    DL_TRY(check_inputs(&inputs, err));
+    if (asked.sweep != NULL)
+        return dl_search_sweep(context, options, &dl_cmd_search, asked.sweep, err);
+    if (dl_best_is_list(options, "system") || dl_best_is_list(options, "framework"))
+        return dl_best_of_each(context, options, find_best, true, err);
+    DL_TRY(load(context, options, &inputs, err));
     if (inputs.heterogeneous != NULL)
         return run_heterogeneous(context, options, &asked, &inputs, format, err);
-    if (asked.jobs != NULL) return dl_fail(err, DL_ERR_USAGE, "--jobs needs --heterogeneous");
-    DL_TRY(choose_framework(context, &inputs, &report.framework, err));
-    DL_TRY(read_request(&asked, &inputs, report.framework, request, err));
-    DL_TRY(dl_search_prepare(request, context->arena, &s.search, err));
-    DL_TRY(search_all(&s, (int)asked.threads, found, &report.elapsed_s, err));
-    if (found->best_count == 0)
-        return dl_search_nothing(context->arena, s.search, request, found, err);
-    struct dl_search_candidate *ranking =
-        dl_arena_alloc(context->arena, DL_SEARCH_KEPT + DL_SEARCH_SIMPLE, sizeof *ranking);
-    report.row_count = dl_search_ranking(request, found, ranking);
-    DL_TRY(predict_found(&s, ranking, report.row_count, false, &rows, err));
-    if (models_power(&asked))
-        report.row_count = dl_search_rank_by_energy(request, &inputs.rates, rows, report.row_count,
-                                                    (int)asked.top);
-    DL_TRY(explain_best(context, request, &rows[0], err));
-    DL_TRY(predict_found(&s, found->front, by_time(found->front, found->front_count), true, &front,
-                         err));
-    dl_search_mark_cost_front(request, &inputs.rates, front, found->front_count);
-    report.rows = rows;
-    report.front = front;
-    report.front_count = found->front_count;
-    report.objective = dl_objective_names[request->objective];
-    report.threads = (int)asked.threads;
+    DL_TRY(find(&s, &asked, &inputs, &report, err));
+    const struct dl_searched *best = &report.rows[0];
     struct dl_limits *limits = dl_arena_alloc(context->arena, 1, sizeof *limits);
     if (format != DL_FORMAT_CSV) {
-        DL_TRY(dl_limits_of(&(struct dl_predict_request){.system = request->system,
-                                                         .workload = request->workload,
-                                                         .framework = rows[0].framework,
-                                                         .plan = rows[0].plan,
+        DL_TRY(dl_limits_of(&(struct dl_predict_request){.system = s.request.system,
+                                                         .workload = s.request.workload,
+                                                         .framework = best->framework,
+                                                         .plan = best->plan,
                                                          .arena = context->arena},
                             limits, err));
         report.limits = limits;
@@ -466,7 +462,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (asked.text) find_neighbors(&s, (int)asked.threads, &report);
     dl_inputs_note_files(context, &inputs);
     DL_TRY(dl_search_print(context, options, &report, format, err));
-    return note_best(context, options, &inputs, rows[0].framework, &rows[0], err);
+    return note_best(context, options, &inputs, best->framework, best, err);
 }
 
 const struct dl_command dl_cmd_search = {

@@ -16,6 +16,7 @@
 #include "predict/compare/constants.h"
 #include "predict/compare/decisions.h"
 #include "model/core/columns.h"
+#include "predict/options/results.h"
 
 /* What the columns of rows show. */
 struct row_facts {
@@ -25,35 +26,40 @@ struct row_facts {
     int64_t number; /* among all rows, from 1 */
 };
 enum { LONG = 1 }; /* text shows the column with --long alone */
-#define COLUMN(member, key, heading, unit, digits, show)                                           \
-    DL_SHOWN(struct row_facts, member, key, heading, unit, 0, digits, show, NULL)
-#define SHOWN(member, key, heading, unit, digits) COLUMN(member, key, heading, unit, digits, 0)
-#define HIDDEN(member, key) DL_HIDDEN(struct row_facts, member, key, NULL)
+#define COLUMN(member, key, heading, unit, digits, show, help)                                     \
+    DL_SHOWN(struct row_facts, member, key, heading, unit, 0, digits, show, help)
+#define SHOWN(member, key, heading, unit, digits, help)                                            \
+    COLUMN(member, key, heading, unit, digits, 0, help)
+#define HIDDEN(member, key, help) DL_HIDDEN(struct row_facts, member, key, help)
 static const struct dl_list_column columns[] = {
-    HIDDEN(number, "shard_row"), /* of a part (--shard) alone */
-    SHOWN(row.id, "id", "id", "", 0),
-    HIDDEN(row.source, "source"),
-    COLUMN(row.system, "system", "system", "", 0, LONG),
-    COLUMN(row.framework, "framework", "framework", "", 0, LONG),
-    SHOWN(row.workload, "workload", "workload", "", 0),
-    SHOWN(row.devices, "devices", "dev", "", 0),
-    HIDDEN(row.predicted, "predicted"),
-    SHOWN(prediction, NULL, "predicted", "", 0),
-    SHOWN(row.measured, "measured", "measured", "", 4),
-    HIDDEN(row.low, "predicted_low"),
-    HIDDEN(row.high, "predicted_high"),
-    SHOWN(row.unit, "unit", "unit", "", 0),
-    HIDDEN(row.error_pct, "error_pct"),
-    SHOWN(time_error_pct, "time_error_pct", "error", "%", 3),
-    HIDDEN(row.bottleneck, "bottleneck"),
-    SHOWN(row.measured_bottleneck, "measured_bottleneck", "bottleneck", "", 0),
-    HIDDEN(row.cause, "cause"),
-    HIDDEN(row.skipped, "skipped"),
-    COLUMN(row.why, "why", "not predicted because", "", 0, LONG),
-    HIDDEN(row.remark, "remark"),
+    HIDDEN(number, "shard_row",
+           "number among the rows of all parts"), /* of a part (--shard) alone */
+    SHOWN(row.id, "id", "id", "", 0, "name of the row, or file and line"),
+    HIDDEN(row.source, "source", "where it was measured"),
+    COLUMN(row.system, "system", "system", "", 0, LONG, "system"),
+    COLUMN(row.framework, "framework", "framework", "", 0, LONG, "framework, or library"),
+    SHOWN(row.workload, "workload", "workload", "", 0, "network, collective or kernel"),
+    SHOWN(row.devices, "devices", "dev", "", 0, "devices in use"),
+    HIDDEN(row.predicted, "predicted", "predicted value"),
+    SHOWN(prediction, NULL, "predicted", "", 0, NULL),
+    SHOWN(row.measured, "measured", "measured", "", 4, "measured value"),
+    HIDDEN(row.low, "predicted_low", "low end of the 80 % interval"),
+    HIDDEN(row.high, "predicted_high", "high end of the 80 % interval"),
+    SHOWN(row.unit, "unit", "unit", "", 0, "unit of the values"),
+    HIDDEN(row.error_pct, "error_pct", "predicted over measured value, minus 1"),
+    SHOWN(time_error_pct, "time_error_pct", "error", "%", 3,
+          "the same of the time; positive: predicted too slow"),
+    HIDDEN(row.bottleneck, "bottleneck", "of the prediction"),
+    SHOWN(row.measured_bottleneck, "measured_bottleneck", "bottleneck", "", 0,
+          "of the measured run"),
+    HIDDEN(row.cause, "cause", "likely causes where it is slower than the interval"),
+    HIDDEN(row.skipped, "skipped", "it could not be predicted"),
+    COLUMN(row.why, "why", "not predicted because", "", 0, LONG, "why not"),
+    HIDDEN(row.remark, "remark", "what was assumed"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] - 1 };
 static const struct dl_list_column *const row_columns = columns + 1;
+const struct dl_result dl_comparison_result = {"comparison", "rows", columns + 1, COLUMNS};
 enum { LONGEST = 56 };
 
 /* Shortens names of groups, such as publications, to their beginning. Never splits a character. */

@@ -15,8 +15,9 @@ static const char *const parameter_devices[] = {"cpu", "gpu", NULL};
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What",
-     "system, or devices of usual nodes: 8xh100_sxm, 4x8xh100_sxm (nodes x devices); default: this "
-     "machine's calibrated profile (local) if there is one, else iris-v100",
+     "system, or devices of usual nodes: 8xh100_sxm, 4x8xh100_sxm (nodes x devices); predict and "
+     "search: also a list, the best plan on each; default: this machine's calibrated profile "
+     "(local) if there is one, else iris-v100",
      DL_TEXT_OF(INPUT(words.system), DL_GIVEN(INPUT(given.system)))},
     {"workload", 'w', "NAME|FILE", "What",
      "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; an ONNX model, a "

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "model/core/columns.h"
+#include "predict/options/results.h"
 #include "model/core/figure.h"
 #include "model/core/text.h"
 
@@ -15,28 +16,30 @@ struct facts {
     double gain, low, high, iteration_s, samples_per_s;
     bool possible, fits;
 };
-#define SHOWN(member, key, heading, unit, scale, digits)                                           \
-    DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, 0, NULL)
-#define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
+#define SHOWN(member, key, heading, unit, scale, digits, help)                                     \
+    DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, 0, help)
+#define HIDDEN(member, key, help) DL_HIDDEN(struct facts, member, key, help)
 static const struct dl_list_column columns[] = {
-    SHOWN(advice, "advice", "advice", "", 0, 0),
-    SHOWN(change, "change", "change", "", 0, 0),
-    SHOWN(effect, "effect", "effect", "", 0, 0),
-    HIDDEN(mathematics, "mathematics"),
-    HIDDEN(setting, "setting"),
-    HIDDEN(source, "source"),
-    HIDDEN(unmeasured, "unmeasured"),
-    HIDDEN(possible, "possible"),
-    SHOWN(gain_text, NULL, "gain", "% (80 %)", 0, 0),
-    HIDDEN(gain, "gain_frac"),
-    HIDDEN(low, "gain_low_frac"),
-    HIDDEN(high, "gain_high_frac"),
-    HIDDEN(iteration_s, "iteration_s"),
-    HIDDEN(samples_per_s, "throughput_samples_per_s"),
-    SHOWN(fits, "fits", "fits", "", 0, 0),
-    HIDDEN(why, "why"),
-    HIDDEN(command, "command"),
+    SHOWN(advice, "advice", "advice", "", 0, 0, "kind of change"),
+    SHOWN(change, "change", "change", "", 0, 0, "what to change"),
+    SHOWN(effect, "effect", "effect", "", 0, 0,
+          "what it does to the mathematics: none, rounding or another optimization"),
+    HIDDEN(mathematics, "mathematics", "that effect in words"),
+    HIDDEN(setting, "setting", "the change as an option"),
+    HIDDEN(source, "source", "where the method comes from"),
+    HIDDEN(unmeasured, "unmeasured", "what of its gain no measurement confirms"),
+    HIDDEN(possible, "possible", "it can be used here"),
+    SHOWN(gain_text, NULL, "gain", "% (80 %)", 0, 0, NULL),
+    HIDDEN(gain, "gain_frac", "throughput gained, as a fraction"),
+    HIDDEN(low, "gain_low_frac", "low end of the 80 % interval"),
+    HIDDEN(high, "gain_high_frac", "high end of the 80 % interval"),
+    HIDDEN(iteration_s, "iteration_s", "time of an iteration with it"),
+    HIDDEN(samples_per_s, "throughput_samples_per_s", "samples per second with it"),
+    SHOWN(fits, "fits", "fits", "", 0, 0, "fits in memory"),
+    HIDDEN(why, "why", "why it is not possible"),
+    HIDDEN(command, "command", "the command that predicts it"),
 };
+const struct dl_result dl_advice_result = {"advice", "advice", DL_LIST(columns)};
 
 /* "17.3 (12.3 to 22.5)" */
 static const char *gain_text(const struct dl_advised *a, struct dl_arena *arena) {

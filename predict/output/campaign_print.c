@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/core/columns.h"
+#include "predict/options/results.h"
 #include "model/core/figure.h"
 #include "model/core/text.h"
 
@@ -19,31 +20,35 @@ struct facts {
     const char *choice;
     const char *makespan_text; /* in text alone */
 };
-#define SHOWN(member, key, heading, unit, scale, digits)                                           \
-    DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, 0, NULL)
-#define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
+#define SHOWN(member, key, heading, unit, scale, digits, help)                                     \
+    DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, 0, help)
+#define HIDDEN(member, key, help) DL_HIDDEN(struct facts, member, key, help)
 static const struct dl_list_column width_columns[] = {
-    SHOWN(w.devices, "devices_per_trial", "devices", NULL, 0, 0),
-    HIDDEN(slots, "slots"),
-    SHOWN(w.trial_s, "trial_s", "trial", "h", 3600, 3),
-    SHOWN(makespan_text, NULL, "makespan", "h (80 %)", 0, 0),
-    HIDDEN(w.result.makespan_s, "makespan_s"),
-    HIDDEN(w.low.makespan_s, "makespan_low_s"),
-    HIDDEN(w.high.makespan_s, "makespan_high_s"),
-    SHOWN(w.result.lower_bound_s, "lower_bound_s", "at least", "h", 3600, 3),
-    HIDDEN(w.result.list_bound_s, "list_bound_s"),
-    HIDDEN(w.result.longest_first_bound_s, "longest_first_bound_s"),
-    SHOWN(w.result.utilization_frac, "utilization_frac", "used", "%", 0.01, 3),
-    HIDDEN(node_hours, "node_hours"),
-    SHOWN(device_hours, "device_hours", "device", "h", 0, 4),
-    SHOWN(w.cost, "cost", "cost", "", 0, 4),
-    SHOWN(w.energy_j, "energy_j", "energy", "kWh", 3.6e6, 4),
-    SHOWN(tasks, "tasks", "tasks", NULL, 0, 0),
-    HIDDEN(failures, "failures"),
-    SHOWN(full, "trials_in_full", "in full", NULL, 0, 0),
-    SHOWN(choice, "choice", "", NULL, 0, 0),
-    HIDDEN(w.why, "why"),
+    SHOWN(w.devices, "devices_per_trial", "devices", NULL, 0, 0, "devices of one training"),
+    HIDDEN(slots, "slots", "trainings that run at the same time"),
+    SHOWN(w.trial_s, "trial_s", "trial", "h", 3600, 3, "time of one training in full"),
+    SHOWN(makespan_text, NULL, "makespan", "h (80 %)", 0, 0, NULL),
+    HIDDEN(w.result.makespan_s, "makespan_s", "time until the last training ends"),
+    HIDDEN(w.low.makespan_s, "makespan_low_s", "low end of the 80 % interval"),
+    HIDDEN(w.high.makespan_s, "makespan_high_s", "high end of the 80 % interval"),
+    SHOWN(w.result.lower_bound_s, "lower_bound_s", "at least", "h", 3600, 3,
+          "no schedule takes less"),
+    HIDDEN(w.result.list_bound_s, "list_bound_s", "bound of any list schedule"),
+    HIDDEN(w.result.longest_first_bound_s, "longest_first_bound_s",
+           "bound of longest-first schedules"),
+    SHOWN(w.result.utilization_frac, "utilization_frac", "used", "%", 0.01, 3,
+          "share of device time in use"),
+    HIDDEN(node_hours, "node_hours", "node-hours of the campaign"),
+    SHOWN(device_hours, "device_hours", "device", "h", 0, 4, "device-hours of the campaign"),
+    SHOWN(w.cost, "cost", "cost", "", 0, 4, "cost, in the currency of the price"),
+    SHOWN(w.energy_j, "energy_j", "energy", "kWh", 3.6e6, 4, "energy, hosts included"),
+    SHOWN(tasks, "tasks", "tasks", NULL, 0, 0, "tasks that are started"),
+    HIDDEN(failures, "failures", "of these, fail and run again"),
+    SHOWN(full, "trials_in_full", "in full", NULL, 0, 0, "trainings that are not stopped early"),
+    SHOWN(choice, "choice", "", NULL, 0, 0, "best, tie, or not possible"),
+    HIDDEN(w.why, "why", "why it is not possible"),
 };
+const struct dl_result dl_campaign_result = {"campaign", "results", DL_LIST(width_columns)};
 
 static void add_width(const struct dl_campaign_job *job, const struct dl_campaign_width *w,
                       struct dl_table *table) {

@@ -22,13 +22,6 @@ struct dl_run_total dl_rows_total(const struct dl_prediction_row *row);
 struct dl_power dl_rows_power(const struct dl_prediction_row *row);
 struct dl_spending dl_rows_spending(const struct dl_prediction_row *row, double time_s);
 
-/* Columns of a prediction, with what each means, for `schema prediction`: key (a dot: member of a
- * nested object), type and SI unit. False beyond the last. */
-struct dl_row_field {
-    const char *key, *type, *unit, *help;
-};
-bool dl_rows_field(int index, struct dl_row_field *out);
-
 /* Which columns the text shows besides iteration, rate, memory and bottleneck. PLAN: how the row
  * splits, shards and recomputes; RUN: time and cost of a whole run; with --long, LONG: the parts of
  * the iteration, TOKENS: tokens, model flop/s, MFU and HFU, LONG_RUN: energy and device-hours. */

@@ -8,7 +8,7 @@
 #include "model/engine/throughput.h"
 #include "model/core/columns.h"
 #include "model/core/figure.h"
-#include "model/core/text.h"
+#include "predict/options/results.h"
 #include "predict/output/rows.h"
 
 #define GIB 1073741824.0
@@ -147,39 +147,7 @@ static const struct dl_list_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
-/* The unit is the end of the key. */
-static const char *unit_of(const char *key) {
-    static const struct {
-        const char *end, *unit;
-    } ends[] = {
-        {"samples_per_s", "sample/s"},
-        {"tokens_per_s", "token/s"},
-        {"tokens_per_s_per_device", "token/s"},
-        {"flop_per_s_per_device", "flop/s"},
-        {"_hours", "h"},
-        {"_j", "J"},
-        {"_g", "g"},
-        {"_w", "W"},
-        {"_samples", "sample"},
-        {"_bytes", "byte"},
-        {"_s", "s"},
-    };
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        if (dl_ends_in(key, ends[i].end)) return ends[i].unit;
-    return "";
-}
-
-bool dl_rows_field(int index, struct dl_row_field *out) {
-    static const char *const types[] = {"string", "number", "integer", "boolean"};
-    for (size_t i = 0, keyed = 0; i < COLUMNS; i++) {
-        const struct dl_column *column = &columns[i].column;
-        if (column->key == NULL || (int)keyed++ != index) continue;
-        *out = (struct dl_row_field){column->key, types[column->type], unit_of(column->key),
-                                     columns[i].help};
-        return true;
-    }
-    return false;
-}
+const struct dl_result dl_prediction_result = {"prediction", "results", columns, COLUMNS};
 
 /* A plan that does not fit trains nothing: it has an iteration and a memory, but no speed. */
 static void drop_speed(struct facts *f) {

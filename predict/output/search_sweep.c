@@ -3,16 +3,13 @@
  * result; inputs are loaded once. */
 #include "predict/output/search_sweep.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/core/columns.h"
-#include "model/core/figure.h"
 #include "model/core/text.h"
 #include "model/catalog/store.h"
+#include "predict/output/best_of_each.h"
 #include "predict/output/search_rows.h"
 
 enum dl_code dl_part_read(const char *text, int64_t *index, int64_t *count, struct dl_err *err) {
@@ -107,13 +104,6 @@ static void drop_note(const struct dl_context *context, const char *format, ...)
     (void)context, (void)format;
 }
 
-bool dl_search_is_list(const struct dl_options *options) {
-    const char *system = dl_option_text(options, "system"),
-               *framework = dl_option_text(options, "framework");
-    return (system != NULL && strchr(system, ',') != NULL) ||
-           (framework != NULL && strchr(framework, ',') != NULL);
-}
-
 static enum dl_code search_row(const struct sweep *s, int row, struct dl_arena *arena,
                                const char **text, struct dl_err *err) {
     struct words w = {.arena = arena};
@@ -128,7 +118,7 @@ static enum dl_code search_row(const struct sweep *s, int row, struct dl_arena *
     DL_TRY(dl_options_parse(s->options->tables, w.count, w.list, options, err));
     if (options->positional_count > 0 || dl_option_given(options, "sweep"))
         return dl_fail(err, DL_ERR_USAGE, "sweep: no option of search");
-    if (dl_search_is_list(options))
+    if (dl_best_is_list(options, "system") || dl_best_is_list(options, "framework"))
         return dl_fail(err, DL_ERR_USAGE, "one system and one framework a row");
     options->owner = text;
     return s->search->run(&context, options, err);
@@ -233,9 +223,9 @@ static enum dl_code run_rows(struct sweep *s, int64_t index, int64_t count, stru
     return code;
 }
 
-static enum dl_code run_sweep(struct dl_context *context, const struct dl_options *options,
-                              const struct dl_command *search, const char *path,
-                              struct dl_err *err) {
+enum dl_code dl_search_sweep(struct dl_context *context, const struct dl_options *options,
+                             const struct dl_command *search, const char *path,
+                             struct dl_err *err) {
     struct sweep s = {
         .context = context, .options = options, .search = search, .out = {.arena = context->arena}};
     int64_t index, count;
@@ -244,136 +234,4 @@ static enum dl_code run_sweep(struct dl_context *context, const struct dl_option
     DL_TRY(check_columns(&s, err));
     DL_TRY(run_rows(&s, index, count, err));
     return context->output(options, dl_text_string(&s.out), err);
-}
-
-/* The best plan of one system and framework. */
-struct best {
-    const char *system, *framework, *precision, *plan, *bottleneck, *command, *why;
-    double iteration_s, samples_per_s, memory_bytes;
-    int64_t devices;
-};
-#define SHOWN(member, key, heading, unit, scale, digits)                                           \
-    DL_SHOWN(struct best, member, key, heading, unit, scale, digits, 0, NULL)
-static const struct dl_list_column best_columns[] = {
-    SHOWN(system, "system", "system", "", 0, 0),
-    SHOWN(framework, "framework", "framework", "", 0, 0),
-    SHOWN(precision, "precision", "precision", "", 0, 0),
-    SHOWN(devices, "devices", "devices", "", 0, 0),
-    SHOWN(plan, "plan", "best plan", "", 0, 0),
-    SHOWN(iteration_s, "iteration_s", "iteration", "s", 0, 3),
-    SHOWN(samples_per_s, "throughput_samples_per_s", "samples/s", "", 0, 4),
-    SHOWN(memory_bytes, "memory_bytes", "memory", "GiB", 1 << 30, 3),
-    DL_HIDDEN(struct best, bottleneck, "bottleneck", NULL),
-    DL_HIDDEN(struct best, command, "command", NULL),
-    DL_HIDDEN(struct best, why, "why", NULL),
-};
-
-static const char *cell_of(const struct dl_csv *csv, int row, const char *column) {
-    const int at = dl_csv_column(csv, column);
-    return at < 0 ? "" : csv->rows[row][at];
-}
-static double number_of(const struct dl_csv *csv, int row, const char *column) {
-    const char *text = cell_of(csv, row, column);
-    return text[0] == 0 ? NAN : strtod(text, NULL);
-}
-
-/* What follows `option` in a command; "": nothing. */
-static const char *word_of(const char *command, const char *option, struct dl_arena *arena) {
-    const char *at = strstr(command, option);
-    if (at == NULL) return "";
-    at += strlen(option);
-    return dl_arena_strndup(arena, at, strcspn(at, " "));
-}
-
-static struct best best_of(const struct dl_csv *csv, int row, struct dl_arena *arena) {
-    const char *why = cell_of(csv, row, "why");
-    struct best b = {.system = cell_of(csv, row, "sweep_system"),
-                     .framework = cell_of(csv, row, "sweep_framework"),
-                     .devices = DL_ABSENT,
-                     .iteration_s = number_of(csv, row, "iteration_s"),
-                     .samples_per_s = number_of(csv, row, "throughput_samples_per_s"),
-                     .memory_bytes = number_of(csv, row, "memory_bytes")};
-    if (why[0] != 0) {
-        b.why = why;
-        return b;
-    }
-    b.plan = cell_of(csv, row, "plan");
-    b.bottleneck = cell_of(csv, row, "bottleneck");
-    b.command = cell_of(csv, row, "command");
-    b.devices = (int64_t)number_of(csv, row, "devices");
-    b.system = word_of(b.command, "--system ", arena);
-    b.framework = word_of(b.command, "--framework ", arena);
-    b.precision = word_of(b.command, "--precision ", arena);
-    return b;
-}
-
-/* The fastest first, then those without a plan. */
-static int by_rate(const void *a, const void *b) {
-    const struct best *x = a, *y = b;
-    const double xs = isnan(x->samples_per_s) ? -1 : x->samples_per_s,
-                 ys = isnan(y->samples_per_s) ? -1 : y->samples_per_s;
-    return xs > ys ? -1 : xs < ys;
-}
-
-/* Each system with each framework, as a table of a sweep; "": as search chooses. */
-static const char *each_text(const char *systems, const char *frameworks, struct dl_arena *arena) {
-    struct dl_text text = {.arena = arena};
-    dl_text_add(&text, "system,framework\n");
-    for (const char *s = systems;; s += strcspn(s, ",") + 1) {
-        const int length = (int)strcspn(s, ",");
-        for (const char *f = frameworks;; f += strcspn(f, ",") + 1) {
-            const int own = (int)strcspn(f, ",");
-            dl_text_printf(&text, "%.*s,%.*s\n", length, s, own, f);
-            if (f[own] == 0) break;
-        }
-        if (s[length] == 0) break;
-    }
-    return dl_text_string(&text);
-}
-
-static enum dl_code run_each(struct dl_context *context, const struct dl_options *options,
-                             const struct dl_command *search, struct dl_err *err) {
-    enum dl_format format = DL_FORMAT_TEXT;
-    struct dl_arena *arena = context->arena;
-    struct sweep s = {
-        .context = context, .options = options, .search = search, .out = {.arena = arena}};
-    const char *systems = dl_option_text(options, "system"),
-               *frameworks = dl_option_text(options, "framework");
-    const char *rows =
-        each_text(systems != NULL ? systems : "", frameworks != NULL ? frameworks : "", arena);
-    struct dl_csv found;
-    struct dl_table table;
-    DL_TRY(dl_output_format(options, &format, err));
-    DL_TRY(dl_csv_parse("systems and frameworks", rows, strlen(rows), arena, &s.csv, err));
-    DL_TRY(run_rows(&s, 0, 1, err));
-    const char *text = dl_text_string(&s.out);
-    DL_TRY(dl_csv_parse("plans", text, strlen(text), arena, &found, err));
-    struct best *list = dl_arena_alloc(arena, (size_t)found.row_count, sizeof *list);
-    for (int i = 0; i < found.row_count; i++) list[i] = best_of(&found, i, arena);
-    qsort(list, (size_t)found.row_count, sizeof *list, by_rate);
-    dl_list_table(&table, arena, DL_LIST(best_columns), 0);
-    const bool people = format == DL_FORMAT_TEXT || format == DL_FORMAT_LATEX;
-    for (int i = 0; i < found.row_count; i++)
-        if (!people || list[i].why == NULL) dl_list_add(&table, best_columns, &list[i]);
-    if (table.row_count == 0)
-        return dl_fail(err, DL_ERR_NO, "no plan on any of them; %s with %s: %s", list[0].system,
-                       list[0].framework, list[0].why);
-    if (format != DL_FORMAT_TEXT)
-        return context->output(options, dl_table_render(&table, format), err);
-    struct dl_text out = {.arena = arena};
-    dl_text_printf(&out, "Fastest: %s on %s: %s, %s samples/s.\n\n", list[0].framework,
-                   list[0].system, list[0].plan, dl_figure_text(arena, list[0].samples_per_s, 4));
-    dl_text_add(&out, dl_table_text(&table));
-    for (int i = 0; i < found.row_count; i++)
-        if (list[i].why != NULL)
-            dl_text_printf(&out, "No plan: %s %s: %s\n", list[i].system, list[i].framework,
-                           list[i].why);
-    dl_text_printf(&out, "\nThe fastest: %s\n", list[0].command);
-    return context->output(options, dl_text_string(&out), err);
-}
-
-enum dl_code dl_search_many(struct dl_context *context, const struct dl_options *options,
-                            const struct dl_command *search, const char *path, struct dl_err *err) {
-    return path != NULL ? run_sweep(context, options, search, path, err)
-                        : run_each(context, options, search, err);
 }

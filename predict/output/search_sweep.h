@@ -8,19 +8,11 @@
 /* "I/N" with 0 <= I < N. DL_ERR_USAGE. text NULL: all, 0 of 1. */
 enum dl_code dl_part_read(const char *text, int64_t *index, int64_t *count, struct dl_err *err);
 
-/* Whether they name several systems or frameworks. */
-bool dl_search_is_list(const struct dl_options *options);
-
-/* Many searches; `options`, but for those of output, hold for all.
- *
- * path: one for each row of this table, whose columns are options of `search`, with underscores.
- * Prints CSV: `row`, the row's cells as sweep_NAME, why nothing was found, and the columns of
- * search --csv. Rows i (from 0) with i mod N = I of --shard I/N: `dlmodel merge` joins the parts.
- *
- * path NULL: one for each system and framework of the comma-separated lists of `options`. Prints
- * the best plan of each, the fastest first: system, framework, plan, times, or why there is none.
- * DL_ERR_NO where none has a plan. */
-enum dl_code dl_search_many(struct dl_context *context, const struct dl_options *options,
-                            const struct dl_command *search, const char *path, struct dl_err *err);
+/* Many searches, one for each row of the table `path`, whose columns are options of `search`, with
+ * underscores; `options`, but for those of output, hold for all. Prints CSV: `row`, the row's cells
+ * as sweep_NAME, why nothing was found, and the columns of search --csv. Rows i (from 0) with
+ * i mod N = I of --shard I/N: `dlmodel merge` joins the parts. */
+enum dl_code dl_search_sweep(struct dl_context *context, const struct dl_options *options,
+                             const struct dl_command *search, const char *path, struct dl_err *err);
 
 #endif

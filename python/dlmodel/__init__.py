@@ -28,8 +28,9 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List,
 if TYPE_CHECKING:
     import pandas
     from typing_extensions import Unpack
-    from .typed import (AdviseOptions, CampaignOptions, CompareOptions, ExplainOptions,
-                        MatchOptions, PlotOptions, PredictionRow, PredictOptions, SearchOptions)
+    from .typed import (AdviceRow, AdviseOptions, CampaignOptions, CampaignRow, CompareOptions,
+                        ComparisonRow, ExplainOptions, MatchOptions, MatchRow, PlotOptions,
+                        PredictionRow, PredictOptions, SearchOptions)
     from .recorder import RecordError, Recorded, from_torch
     from .recorder.sources import (from_diffusers, from_export, from_timm, from_torchvision,
                                    from_transformers)
@@ -56,7 +57,7 @@ Rows = Iterable[Mapping[str, Any]]
 Progress = Callable[[float, float], Optional[bool]]
 
 _ROWS = {"dlmodel-prediction": "results", "dlmodel-search": "results", "dlmodel-comparison": "rows",
-         "dlmodel-match": "results", "dlmodel-advice": "advice"}
+         "dlmodel-match": "results", "dlmodel-advice": "advice", "dlmodel-campaign": "results"}
 
 
 class Error(Exception):
@@ -86,7 +87,7 @@ class Answer(Dict[str, Any], Generic[Row]):
     def rows(self) -> List[Row]:
         """The results as flat dicts: members of nested objects as "memory.total_bytes"."""
         key = _ROWS.get(self.get("format", ""))
-        if key is None:
+        if key not in self:
             raise TypeError("no rows in an answer of format %r" % self.get("format"))
         return [cast(Row, _flat(row)) for row in self[key]]
 
@@ -429,21 +430,21 @@ class Model:
         return self.call("explain", **options)
 
     def campaign(self, progress: Optional[Progress] = None,
-                 **options: Unpack[CampaignOptions]) -> Answer[Dict[str, Any]]:
+                 **options: Unpack[CampaignOptions]) -> Answer[CampaignRow]:
         """Many trainings on one cluster."""
         return self.call("campaign", progress=progress, **options)
 
-    def advise(self, **options: Unpack[AdviseOptions]) -> Answer[Dict[str, Any]]:
+    def advise(self, **options: Unpack[AdviseOptions]) -> Answer[AdviceRow]:
         """What each change of a plan would save."""
         return self.call("advise", **options)
 
-    def match(self, **options: Unpack[MatchOptions]) -> Answer[Dict[str, Any]]:
+    def match(self, **options: Unpack[MatchOptions]) -> Answer[MatchRow]:
         """Which device for which framework and network."""
         return self.call("match", **options)
 
     def compare(self, *runs: Union[str, Rows], files: Optional[Mapping[str, str]] = None,
                 progress: Optional[Progress] = None,
-                **options: Unpack[CompareOptions]) -> Answer[Dict[str, Any]]:
+                **options: Unpack[CompareOptions]) -> Answer[ComparisonRow]:
         """Compares predictions with measured runs: files, or rows (dicts, or a pandas.DataFrame)."""
         files, names_of_runs = dict(files or {}), []
         for i, run in enumerate(runs):
@@ -537,24 +538,24 @@ def explain(**options: Unpack[ExplainOptions]) -> Answer[Dict[str, Any]]:
     return _model().explain(**options)
 
 
-def campaign(progress: Optional[Progress] = None, **options: Unpack[CampaignOptions]) -> Answer[Dict[str, Any]]:
+def campaign(progress: Optional[Progress] = None, **options: Unpack[CampaignOptions]) -> Answer[CampaignRow]:
     """Model.campaign with the default data."""
     return _model().campaign(progress=progress, **options)
 
 
-def advise(**options: Unpack[AdviseOptions]) -> Answer[Dict[str, Any]]:
+def advise(**options: Unpack[AdviseOptions]) -> Answer[AdviceRow]:
     """Model.advise with the default data."""
     return _model().advise(**options)
 
 
-def match(**options: Unpack[MatchOptions]) -> Answer[Dict[str, Any]]:
+def match(**options: Unpack[MatchOptions]) -> Answer[MatchRow]:
     """Model.match with the default data."""
     return _model().match(**options)
 
 
 def compare(*runs: Union[str, Rows], files: Optional[Mapping[str, str]] = None,
             progress: Optional[Progress] = None,
-            **options: Unpack[CompareOptions]) -> Answer[Dict[str, Any]]:
+            **options: Unpack[CompareOptions]) -> Answer[ComparisonRow]:
     """Model.compare with the default data."""
     return _model().compare(*runs, files=files, progress=progress, **options)
 

@@ -1,4 +1,4 @@
-"""Options of the commands and columns of a prediction, made by tools/python_types.py. Do not edit."""
+"""Options of the commands and columns of their results, made by tools/python_types.py. Do not edit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ Words = Union[str, Sequence[str]]
 
 
 class PlanOptions(TypedDict, total=False):
-    # system, or devices of usual nodes: 8xh100_sxm, 4x8xh100_sxm (nodes x devices); default: this
-    # machine's calibrated profile (local) if there is one, else iris-v100
+    # system, or devices of usual nodes: 8xh100_sxm, 4x8xh100_sxm (nodes x devices); predict and
+    # search: also a list, the best plan on each; default: this machine's calibrated profile (local)
+    # if there is one, else iris-v100
     system: Optional[Text]
     # network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; an ONNX model, a
     # config.json or its folder; default resnet50
@@ -598,4 +599,164 @@ PredictionRow = TypedDict("PredictionRow", {
     # runs of --measured that corrected the result
     "corrected_by": Optional[int],
     "warnings": Sequence[str],
+})
+
+
+MatchRow = TypedDict("MatchRow", {
+    # network
+    "workload": str,
+    # framework
+    "framework": str,
+    # system
+    "system": str,
+    # device of the system
+    "device": str,
+    # numeric precision
+    "precision": str,
+    # devices in use
+    "devices": int,
+    # samples of all devices per second
+    "throughput_samples_per_s": Optional[float],
+    # low end of the 80 % interval
+    "throughput_low_samples_per_s": Optional[float],
+    # high end of the 80 % interval
+    "throughput_high_samples_per_s": Optional[float],
+    # samples of one device per second
+    "samples_per_s_per_device": Optional[float],
+    # samples per joule, hosts included
+    "samples_per_joule": Optional[float],
+    # low end of the 80 % interval
+    "samples_per_joule_low": Optional[float],
+    # high end of the 80 % interval
+    "samples_per_joule_high": Optional[float],
+    # cost, in the currency of the price
+    "cost_per_million_samples": Optional[float],
+    # CO2
+    "carbon_kg_per_million_samples": Optional[float],
+    # the plan fits in memory
+    "fits": bool,
+    # release of the framework
+    "release": str,
+})
+
+
+AdviceRow = TypedDict("AdviceRow", {
+    # kind of change
+    "advice": str,
+    # what to change
+    "change": str,
+    # what it does to the mathematics: none, rounding or another optimization
+    "effect": str,
+    # that effect in words
+    "mathematics": Optional[str],
+    # the change as an option
+    "setting": Optional[str],
+    # where the method comes from
+    "source": Optional[str],
+    # what of its gain no measurement confirms
+    "unmeasured": Optional[str],
+    # it can be used here
+    "possible": bool,
+    # throughput gained, as a fraction
+    "gain_frac": Optional[float],
+    # low end of the 80 % interval
+    "gain_low_frac": Optional[float],
+    # high end of the 80 % interval
+    "gain_high_frac": Optional[float],
+    # time of an iteration with it
+    "iteration_s": Optional[float],
+    # samples per second with it
+    "throughput_samples_per_s": Optional[float],
+    # fits in memory
+    "fits": bool,
+    # why it is not possible
+    "why": Optional[str],
+    # the command that predicts it
+    "command": Optional[str],
+})
+
+
+CampaignRow = TypedDict("CampaignRow", {
+    # devices of one training
+    "devices_per_trial": int,
+    # trainings that run at the same time
+    "slots": Optional[int],
+    # time of one training in full
+    "trial_s": Optional[float],
+    # time until the last training ends
+    "makespan_s": Optional[float],
+    # low end of the 80 % interval
+    "makespan_low_s": Optional[float],
+    # high end of the 80 % interval
+    "makespan_high_s": Optional[float],
+    # no schedule takes less
+    "lower_bound_s": Optional[float],
+    # bound of any list schedule
+    "list_bound_s": Optional[float],
+    # bound of longest-first schedules
+    "longest_first_bound_s": Optional[float],
+    # share of device time in use
+    "utilization_frac": Optional[float],
+    # node-hours of the campaign
+    "node_hours": Optional[float],
+    # device-hours of the campaign
+    "device_hours": Optional[float],
+    # cost, in the currency of the price
+    "cost": Optional[float],
+    # energy, hosts included
+    "energy_j": Optional[float],
+    # tasks that are started
+    "tasks": Optional[int],
+    # of these, fail and run again
+    "failures": Optional[int],
+    # trainings that are not stopped early
+    "trials_in_full": Optional[int],
+    # best, tie, or not possible
+    "choice": Optional[str],
+    # why it is not possible
+    "why": Optional[str],
+})
+
+
+ComparisonRow = TypedDict("ComparisonRow", {
+    # name of the row, or file and line
+    "id": str,
+    # where it was measured
+    "source": Optional[str],
+    # system
+    "system": Optional[str],
+    # framework, or library
+    "framework": Optional[str],
+    # network, collective or kernel
+    "workload": Optional[str],
+    # devices in use
+    "devices": Optional[int],
+    # predicted value
+    "predicted": Optional[float],
+    # measured value
+    "measured": Optional[float],
+    # low end of the 80 % interval
+    "predicted_low": Optional[float],
+    # high end of the 80 % interval
+    "predicted_high": Optional[float],
+    # unit of the values
+    "unit": Optional[str],
+    # predicted over measured value, minus 1
+    "error_pct": Optional[float],
+    # the same of the time; positive: predicted too slow
+    "time_error_pct": Optional[float],
+    # of the prediction
+    "bottleneck": Optional[str],
+    # of the measured run
+    "measured_bottleneck": Optional[str],
+    # likely causes where it is slower than the interval
+    "cause": Optional[str],
+    # it could not be predicted
+    "skipped": bool,
+    # why not
+    "why": Optional[str],
+    # what was assumed
+    "remark": Optional[str],
+    "interval": Optional[Sequence[float]],
+    "causes": Sequence[Mapping[str, Scalar]],
 })

@@ -81,6 +81,15 @@ says 'each as when searched alone' test "$both" = "$(jq '.results[0].iteration_s
 run search --system iris-v100 --workload llama3_70b --framework megatron-core,pytorch-fsdp2
 check 'none of them has a plan' 1 'no plan on any of them'
 
+run search --system iris-v100,dgx-h10 --workload gpt2_xl --global-batch 64
+check 'a misspelt system of a list' 2 'no system "dgx-h10"; did you mean "dgx-h100"'
+run predict --system iris-v100,dgx-h100 --workload resnet50 --framework pytorch-ddp --batch-per-device 64 --nodes 2 --csv
+check 'predict for several systems' 0
+both=$(sed -n 's/^iris-v100,pytorch-ddp,fp32,8,data,\([^,]*\),.*/\1/p' "$SCRATCH/out")
+has 'the fastest of them first' '^dgx-h100,pytorch-ddp,bf16,16,data,'
+run predict --system iris-v100 --workload resnet50 --framework pytorch-ddp --batch-per-device 64 --nodes 2 --json
+says 'each as when predicted alone' test "$both" = "$(jq '.results[0].iteration_s' "$SCRATCH/out")"
+
 # Two parts merged are the whole.
 search --csv --threads 1
 cut -d, -f1-30 "$work/out" > "$work/whole"
