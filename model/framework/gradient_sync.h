@@ -176,8 +176,9 @@ double dl_gradient_sync_host_sum_s(const struct dl_gradient_sync_request *reques
 /* Seconds per byte of gradient for all workers (nodes) to push to (or pull from) servers on the
  * same nodes: imbalance (W-1)/W / B with W nodes and W servers, at the busier of the worker's and
  * the server's link. B: adapters x bandwidth. imbalance: the largest server's share / the mean
- * share, >= 1. F-PS-LINK. 0 for one node; NAN when the system has no inter-node link. Where the cores carry all messages (shared_host.h): half of
- * the library's push and pull per byte, also for one node. */
+ * share, >= 1. F-PS-LINK. 0 for one node; NAN when the system has no inter-node link. Where the
+ * cores carry all messages (shared_host.h): half of the library's push and pull per byte, also for
+ * one node. */
 double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request *request,
                                           double imbalance);
 

@@ -25,7 +25,7 @@ static bool names(const char *key, const char *field) {
     const struct dl_field *f = field_of(field);
     if (f == NULL || field_of(key) != NULL) return strcmp(key, field) == 0;
     const struct dl_field one[] = {*f, {.key = NULL}};
-    const struct dl_schema schema = {.name = "framework", .fields = one};
+    const struct dl_schema schema = {.fields = one};
     return dl_json_key_known(&schema, key);
 }
 
