@@ -32,6 +32,10 @@ refused() { # refused FILE KIND OPTIONS REGEX
 sed 's/nproc_per_node/nprox_per_node/' "$runs/megatron_quoted_pair.bash" > "$SCRATCH/launcher.sh"
 run import megatron "$SCRATCH/launcher.sh" --system dgx-h100
 check 'a misspelt option of a launcher is named' 0 'no option --nprox_per_node and it was not read; did you mean --nproc-per-node'
+mkdir "$SCRATCH/data"
+printf 'format,use,name\nmegatron,harmless,lr\n' > "$SCRATCH/data/run_arguments.csv"
+run import megatron "$runs/megatron_conditional.bash" --system dgx-h100 --data "$SCRATCH/data"
+check 'a table of arguments with an unknown use is refused' 3 'run_arguments.csv:2:10: .*expected no effect, not modelled'
 plan megatron_default_value.bash megatron '' '--nodes 2 ' '--tp 4 '
 said 'a default is reported' 'SLURM_NNODES=2'
 plan megatron_default_value.bash megatron '--env SLURM_NNODES=8' '--nodes 8 '
