@@ -396,13 +396,18 @@ static enum dl_code build(struct dl_build *b, struct dl_override *overrides, int
     return copy_results(b, out);
 }
 
-/* The override that a message quotes (found 0 from "seq"), else the last one that applied. */
-static int blamed(const struct dl_override *overrides, int count, int taken, const char *message) {
+static bool quotes(const char *message, const char *text) {
     char quoted[80];
+    const int length = snprintf(quoted, sizeof quoted, "\"%s\"", text);
+    return length < (int)sizeof quoted && strstr(message, quoted) != NULL;
+}
+
+/* The override whose key or value a message quotes (found 0 from "seq"), else the last one that
+ * applied. */
+static int blamed(const struct dl_override *overrides, int count, int taken, const char *message) {
     for (int i = 0; i < count; i++) {
-        const int length = snprintf(quoted, sizeof quoted, "\"%s\"", overrides[i].key);
-        if (overrides[i].used && length < (int)sizeof quoted && strstr(message, quoted) != NULL)
-            return i;
+        const struct dl_override *o = &overrides[i];
+        if (o->used && (quotes(message, o->key) || quotes(message, o->value))) return i;
     }
     return taken;
 }

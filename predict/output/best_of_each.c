@@ -171,6 +171,10 @@ enum dl_code dl_best_of_each(struct dl_context *context, const struct dl_options
         const struct dl_system *known;
         DL_TRY(dl_data_system(&context->data, systems[s], arena, &known, err));
     }
+    for (int f = 0; frameworks[0] != NULL && f < framework_count; f++) {
+        const struct dl_framework *known;
+        DL_TRY(dl_data_framework(&context->data, frameworks[f], arena, &known, err));
+    }
     for (int s = 0; s < system_count; s++) {
         for (int f = 0; f < framework_count; f++)
             DL_TRY(

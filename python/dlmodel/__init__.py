@@ -86,7 +86,9 @@ class Answer(Dict[str, Any], Generic[Row]):
 
     def rows(self) -> List[Row]:
         """The results as flat dicts: members of nested objects as "memory.total_bytes"."""
-        key = _ROWS.get(self.get("format", ""))
+        key = _ROWS.get(self.get("format", ""), "")
+        if key not in self:
+            key = "tasks"  # of a campaign
         if key not in self:
             raise TypeError("no rows in an answer of format %r" % self.get("format"))
         return [cast(Row, _flat(row)) for row in self[key]]

@@ -61,8 +61,8 @@ has 'import config: a pattern of layers' '"pattern": "M-\*-"'
 sed 's/"nemotron_h"/"falcon_mamba"/' "$config/case_infinity.json" > "$work/other.json"
 run import config "$work/other.json"
 check 'import config: a layer without a kind is named' 3 'hybrid_override_pattern: the model has Mamba'
-run predict --system dgx-h100 --workload 'gpt:pattern=M-X'
-check 'a pattern with a letter that is none' 2 'no letter .X. in "M-X"; the letters are M, '
+run predict --system dgx-h100 --workload 'gpt:pattern=M-X,hidden=1024,heads=8'
+check 'a pattern with a letter that is none' 2 'pattern: M-X does not fit the workload: no letter .X. in "M-X"; the letters are M, '
 sed 's/"model_type": "deepseek_v3"/"model_type": "deepseek_v32", "index_topk": 2048, "index_n_heads": 64, "index_head_dim": 128/' \
     "$config/deepseek_v3.json" > "$work/selected.json"
 run import config "$work/selected.json"

@@ -72,6 +72,8 @@ class Same(unittest.TestCase):
         self.assertEqual(answer, json.loads(text))
         answer = dlmodel.campaign(system="iris-v100", nodes=8, workload="resnet50", framework="pytorch-ddp", epochs=2, trials=20,
                                   search="asha")
+        tasks = dlmodel.campaign(system="iris-v100", nodes=8, workload="resnet50", framework="pytorch-ddp", epochs=2, trials=4, show="schedule").rows()
+        self.assertEqual(len({task["trial"] for task in tasks}), 4)
         text, _ = program("campaign", "--system=iris-v100", "--nodes=8", "--workload=resnet50", "--framework=pytorch-ddp",
                           "--epochs=2", "--trials=20", "--search=asha")
         self.assertEqual(answer, json.loads(text))
