@@ -185,9 +185,10 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
     out->title = dl_arena_printf(
         context->arena, "Error of %d predicted times by %s, with the constants as installed", drawn,
         dl_plot_keys[key]);
+    const size_t length = strcspn(headline, ";"); /* the rest is of other runs */
     out->subtitle = dl_arena_printf(
-        context->arena, "%.*s. Here: in-sample for data/runs, on which these were fitted%s",
-        (int)strcspn(headline, ";"), headline,
+        context->arena, "%.*s%s. Here: in-sample for data/runs, on which these were fitted%s",
+        (int)length, headline, headline[length] == ';' ? ")" : "",
         drawn == runs.count
             ? ""
             : dl_arena_printf(context->arena, "; %d rows are not predicted", runs.count - drawn));

@@ -269,7 +269,9 @@ static void fill_summary(struct dl_table *table, const struct dl_error_summary *
                          bool people) {
     for (int i = 0; i < count; i++) {
         struct dl_error_summary s = list[i];
-        if (people) s.group = brief(table->arena, s.group);
+        if (people)
+            s.group = strcmp(s.group, "all-by-source") == 0 ? "macro-average over sources"
+                                                            : brief(table->arena, s.group);
         dl_compare_summary_row(table, &s);
     }
 }
