@@ -15,6 +15,10 @@
 
 const char dl_version_text[] = "dlmodel " DLMODEL_VERSION " (" DLMODEL_COMMIT ")";
 
+void dl_drop_note(const struct dl_context *context, const char *format, ...) {
+    (void)context, (void)format;
+}
+
 static const char *const format_names[] = {"table", "csv", "json", "latex", NULL};
 
 const struct dl_option dl_output_options[] = {

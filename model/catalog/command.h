@@ -69,6 +69,10 @@ struct dl_command {
                         struct dl_err *err);
 };
 
+/* A `note` for calls whose messages nobody reads. */
+void dl_drop_note(const struct dl_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* --format, --json, --csv; DL_ERR_USAGE when they conflict. */
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
                               struct dl_err *err);

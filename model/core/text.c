@@ -53,6 +53,14 @@ const char *dl_base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
+const char *dl_list_next(const char **rest, struct dl_arena *arena) {
+    if (*rest == NULL) return NULL;
+    const size_t length = strcspn(*rest, ",");
+    const char *item = dl_arena_strndup(arena, *rest, length);
+    *rest = (*rest)[length] == ',' ? *rest + length + 1 : NULL;
+    return item;
+}
+
 bool dl_ends_in(const char *text, const char *end) {
     const size_t length = strlen(text), size = strlen(end);
     return length >= size && strcmp(text + length - size, end) == 0;

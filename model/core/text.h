@@ -24,6 +24,9 @@ const char *dl_text_string(const struct dl_text *text);
 
 /* What follows the last slash of a path. */
 const char *dl_base_name(const char *path);
+/* The next of the items that commas separate, "" between two commas; NULL after the last one.
+ * *rest: the list, then what is left of it. */
+const char *dl_list_next(const char **rest, struct dl_arena *arena);
 bool dl_ends_in(const char *text, const char *end);
 
 /* `text` as one word of a POSIX shell, in single quotes, whatever bytes it holds. */

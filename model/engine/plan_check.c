@@ -317,13 +317,13 @@ void dl_plan_complete_strategy(const struct dl_workload *workload,
     if (plan->strategy != own || plan->strategy->shard > 0) plan->shard = 0;
 }
 
-/* F-RECOMPUTE-SOME, F-RECOMPUTE-MODULES */
 static bool has_latent_keys(const struct dl_workload *workload) {
     for (int i = 0; i < workload->layer_count; i++)
         if (workload->layers[i].kind == &dl_layer_latent_keys) return true;
     return false;
 }
 
+/* F-RECOMPUTE-SOME, F-RECOMPUTE-MODULES */
 static enum dl_code check_recomputed(const struct dl_workload *workload,
                                      const struct dl_framework *framework,
                                      const struct dl_plan *plan, struct dl_err *err) {

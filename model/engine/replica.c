@@ -75,8 +75,7 @@ static bool recall_quiet(const struct dl_quiet_period *known, const struct dl_ti
     if (!(known->period_s > 0) || known->dispatch_s != r->dispatch_s || known->gap_s != r->gap_s ||
         known->iteration_host_s != r->iteration_host_s ||
         known->checks_overflow != r->checks_overflow || known->accumulates != r->accumulates ||
-        known->host.call_s != r->host.call_s || known->host.view_s != r->host.view_s ||
-        known->host.operation_s != r->host.operation_s || known->host.node_s != r->host.node_s)
+        memcmp(&known->host, &r->host, sizeof r->host) != 0)
         return false;
     *period_s = known->period_s;
     return true;

@@ -32,8 +32,7 @@ enum { LONG = 1 }; /* text shows the column with --long alone */
     COLUMN(member, key, heading, unit, digits, 0, help)
 #define HIDDEN(member, key, help) DL_HIDDEN(struct row_facts, member, key, help)
 static const struct dl_list_column columns[] = {
-    HIDDEN(number, "shard_row",
-           "number among the rows of all parts"), /* of a part (--shard) alone */
+    HIDDEN(number, "shard_row", "number of the row in the whole table, with --shard"),
     SHOWN(row.id, "id", "id", "", 0, "name of the row, or file and line"),
     HIDDEN(row.source, "source", "where it was measured"),
     COLUMN(row.system, "system", "system", "", 0, LONG, "system"),
@@ -48,13 +47,14 @@ static const struct dl_list_column columns[] = {
     SHOWN(row.unit, "unit", "unit", "", 0, "unit of the values"),
     HIDDEN(row.error_pct, "error_pct", "predicted over measured value, minus 1"),
     SHOWN(time_error_pct, "time_error_pct", "error", "%", 3,
-          "the same of the time; positive: predicted too slow"),
-    HIDDEN(row.bottleneck, "bottleneck", "of the prediction"),
+          "predicted over measured time, minus 1; positive: predicted too slow"),
+    HIDDEN(row.bottleneck, "bottleneck", "bottleneck of the prediction"),
     SHOWN(row.measured_bottleneck, "measured_bottleneck", "bottleneck", "", 0,
-          "of the measured run"),
+          "bottleneck of the measured run"),
     HIDDEN(row.cause, "cause", "likely causes where it is slower than the interval"),
-    HIDDEN(row.skipped, "skipped", "it could not be predicted"),
-    COLUMN(row.why, "why", "not predicted because", "", 0, LONG, "why not"),
+    HIDDEN(row.skipped, "skipped", "the row could not be predicted"),
+    COLUMN(row.why, "why", "not predicted because", "", 0, LONG,
+           "why the row could not be predicted"),
     HIDDEN(row.remark, "remark", "what was assumed"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] - 1 };
@@ -89,8 +89,7 @@ static struct row_facts text_facts_of(const struct dl_compared *compared, struct
     struct row_facts facts = facts_of(compared, 0);
     struct dl_compared *row = &facts.row;
     scale_time(row);
-    const char *slash = row->id != NULL ? strrchr(row->id, '/') : NULL;
-    if (slash != NULL) row->id = slash + 1;
+    if (row->id != NULL) row->id = dl_base_name(row->id);
     if (row->skipped || !dl_known(row->predicted)) return facts;
     const char *value = dl_figure_text(arena, row->predicted, 4);
     facts.prediction = dl_known(row->low) ? dl_arena_printf(arena, "%s (%s-%s)", value,

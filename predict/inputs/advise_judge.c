@@ -61,10 +61,6 @@ static enum dl_code load(struct dl_context *context, const struct dl_options *op
                                  : build_workload(context, workload_text, &inputs->workload, err);
 }
 
-static void silent(const struct dl_context *context, const char *format, ...) {
-    (void)context, (void)format;
-}
-
 enum dl_code dl_advise_judge(struct dl_context *context, const struct dl_options *options,
                              const char *workload_text, struct dl_verdict *out,
                              struct dl_err *err) {
@@ -74,7 +70,7 @@ enum dl_code dl_advise_judge(struct dl_context *context, const struct dl_options
     struct dl_plan plan;
     struct dl_err inner = {.code = DL_OK};
     quiet.arena = &own;
-    quiet.note = silent;
+    quiet.note = dl_drop_note;
     *out = (struct dl_verdict){.why = ""};
     enum dl_code code = load(&quiet, options, workload_text, &inputs, &inner);
     if (code == DL_OK)
@@ -111,7 +107,7 @@ enum dl_code dl_advise_state_of(struct dl_context *context, const struct dl_opti
     struct dl_inputs inputs;
     struct dl_plan *plan = dl_arena_alloc(context->arena, 1, sizeof *plan);
     struct dl_prediction *p = dl_arena_alloc(context->arena, 1, sizeof *p);
-    quiet.note = silent;
+    quiet.note = dl_drop_note;
     DL_TRY(dl_inputs_load(&quiet, options, &inputs, err));
     DL_TRY(dl_inputs_predict(
         &(struct dl_inputs_case){&inputs, inputs.frameworks[0], inputs.nodes[0], false},

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/core/text.h"
 #include "model/search/campaign/campaign_internal.h"
 
 static enum dl_code read_axis(const char *text, struct dl_arena *arena, struct dl_space *out,
@@ -16,14 +17,12 @@ static enum dl_code read_axis(const char *text, struct dl_arena *arena, struct d
         return dl_fail(err, DL_ERR_USAGE, "--space: expected at most %d of them", DL_SPACE_AXES);
     struct dl_space_axis *axis = &out->axes[out->axis_count++];
     axis->name = dl_arena_strndup(arena, text, (size_t)(equals - text));
-    for (const char *at = equals + 1; at != NULL;) {
-        const size_t length = strcspn(at, ",");
-        if (length == 0 || axis->count == DL_SPACE_VALUES)
+    const char *rest = equals + 1;
+    for (const char *value; (value = dl_list_next(&rest, arena)) != NULL;) {
+        if (value[0] == 0 || axis->count == DL_SPACE_VALUES)
             return dl_fail(err, DL_ERR_USAGE, "--space %s: expected 1 to %d values between commas",
                            axis->name, DL_SPACE_VALUES);
-        const char *value = dl_arena_strndup(arena, at, length);
         axis->values[axis->count++] = value;
-        at = at[length] == ',' ? at + length + 1 : NULL;
     }
     for (int i = 0; i + 1 < out->axis_count; i++) {
         if (strcmp(out->axes[i].name, axis->name) == 0)

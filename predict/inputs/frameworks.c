@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "model/core/arena.h"
+#include "model/core/text.h"
 #include "model/framework/capabilities.h"
 #include "model/framework/release.h"
 
 /* "a,b,c", in that order. */
 static enum dl_code load_listed(struct dl_context *context, const struct dl_data *data,
                                 const char *list, struct dl_inputs *out, struct dl_err *err) {
-    for (const char *s = list;; s++) {
-        const size_t length = strcspn(s, ",");
-        const char *name = dl_arena_strndup(context->arena, s, length);
+    const char *rest = list;
+    for (const char *name; (name = dl_list_next(&rest, context->arena)) != NULL;) {
         const int at = out->framework_count;
         if (at == DL_MAX_FRAMEWORKS)
             return dl_fail(err, DL_ERR_USAGE, "--framework: more than %d", (int)DL_MAX_FRAMEWORKS);
@@ -22,9 +22,8 @@ static enum dl_code load_listed(struct dl_context *context, const struct dl_data
                 return dl_fail(err, DL_ERR_USAGE, "--framework: \"%s\" names one twice", list);
         }
         out->framework_count++;
-        s += length;
-        if (*s == 0) return DL_OK;
     }
+    return DL_OK;
 }
 
 static enum dl_code load_named(struct dl_context *context, const struct dl_data *data,

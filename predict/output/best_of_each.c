@@ -42,21 +42,14 @@ bool dl_best_is_list(const struct dl_options *options, const char *name) {
     return text != NULL && strchr(text, ',') != NULL;
 }
 
-static void drop_note(const struct dl_context *context, const char *format, ...) {
-    (void)context, (void)format;
-}
-
-/* Names of a list; NULL: one name, which is NULL. */
-static const char **names_of(const char *text, struct dl_arena *arena, int *count) {
-    const size_t most = text != NULL ? strlen(text) + 1 : 1;
-    const char **names = dl_arena_alloc(arena, most, sizeof *names);
+/* Names of a list; without one, what was given (NULL: nothing). */
+static const char **names_of(const char *given, struct dl_arena *arena, int *count) {
+    const size_t most = given != NULL ? strlen(given) + 1 : 1;
+    const char **names = dl_arena_alloc(arena, most, sizeof *names), *rest = given;
     *count = 0;
-    for (const char *at = text; at != NULL && at[0] != 0; at += at[0] == ',') {
-        const size_t length = strcspn(at, ",");
-        if (length > 0) names[(*count)++] = dl_arena_strndup(arena, at, length);
-        at += length;
-    }
-    if (*count == 0) *count = 1;
+    for (const char *name; (name = dl_list_next(&rest, arena)) != NULL;)
+        if (name[0] != 0) names[(*count)++] = name;
+    if (*count == 0) names[(*count)++] = given;
     return names;
 }
 
@@ -71,7 +64,7 @@ static enum dl_code find_line(struct dl_context *context, const struct dl_option
     struct dl_context quiet = *context;
     struct dl_options *one = dl_arena_alloc(context->arena, 1, sizeof *one);
     struct dl_err inner = {.code = DL_OK};
-    quiet.note = drop_note;
+    quiet.note = dl_drop_note;
     *one = *options;
     replace(one, "system", system);
     replace(one, "framework", framework);

@@ -119,14 +119,12 @@ enum dl_code dl_checkpoint_formats_asked(struct dl_context *context,
         return DL_OK;
     }
     if (text == NULL) *count = 1;
-    for (const char *at = text; at != NULL;) {
-        const size_t length = strcspn(at, ",");
-        if (length == 0 || *count == MAX_FORMATS)
+    for (const char *name; (name = dl_list_next(&text, context->arena)) != NULL;) {
+        if (name[0] == 0 || *count == MAX_FORMATS)
             return dl_fail(err, DL_ERR_USAGE,
                            "--checkpoint-format: expected all or 1 to %d names between commas",
                            MAX_FORMATS);
-        names[(*count)++] = dl_arena_strndup(context->arena, at, length);
-        at = at[length] == ',' ? at + length + 1 : NULL;
+        names[(*count)++] = name;
     }
     return DL_OK;
 }

@@ -188,12 +188,11 @@ static enum dl_code time_job(const struct jobs *jobs, int job, int kind, int64_t
 static enum dl_code load_jobs(const char *list, struct jobs *jobs, struct dl_err *err) {
     struct dl_context *context = jobs->context;
     jobs->all = jobs->inputs->heterogeneous;
-    for (const char *s = list;; s++) {
-        const size_t length = strcspn(s, ",");
+    for (const char *name; (name = dl_list_next(&list, context->arena)) != NULL;) {
         if (jobs->count == DL_PLACED_JOBS)
             return dl_fail(err, DL_ERR_USAGE, "--jobs: more than %d", DL_PLACED_JOBS);
         const int j = jobs->count++;
-        jobs->names[j] = dl_arena_strndup(context->arena, s, length);
+        jobs->names[j] = name;
         DL_TRY(dl_data_workload(&context->data, jobs->names[j], context->arena, &jobs->workloads[j],
                                 err));
         if (!dl_known(jobs->workloads[j]->epoch_samples))
@@ -206,9 +205,8 @@ static enum dl_code load_jobs(const char *list, struct jobs *jobs, struct dl_err
                 dl_arena_alloc(context->arena, (size_t)most, sizeof *jobs->times[j][k]);
             for (int64_t n = 1; n <= most; n++) DL_TRY(time_job(jobs, j, k, n, err));
         }
-        s += length;
-        if (*s == 0) return DL_OK;
     }
+    return DL_OK;
 }
 
 static enum dl_code place_jobs(struct dl_context *context, const struct dl_heterogeneous_request *r,

@@ -100,10 +100,6 @@ static enum dl_code keep_output(const struct dl_options *options, const char *te
     return DL_OK;
 }
 
-static void drop_note(const struct dl_context *context, const char *format, ...) {
-    (void)context, (void)format;
-}
-
 static enum dl_code search_row(const struct sweep *s, int row, struct dl_arena *arena,
                                const char **text, struct dl_err *err) {
     struct words w = {.arena = arena};
@@ -112,7 +108,7 @@ static enum dl_code search_row(const struct sweep *s, int row, struct dl_arena *
     context.arena = arena;
     context.output = keep_output;
     context.output_part = NULL;
-    context.note = drop_note;
+    context.note = dl_drop_note;
     context.progress = false;
     words_of(s, row, &w);
     DL_TRY(dl_options_parse(s->options->tables, w.count, w.list, options, err));

@@ -647,15 +647,15 @@ AdviceRow = TypedDict("AdviceRow", {
     "change": str,
     # what it does to the mathematics: none, rounding or another optimization
     "effect": str,
-    # that effect in words
+    # the effect on the mathematics, in words
     "mathematics": Optional[str],
     # the change as an option
     "setting": Optional[str],
     # where the method comes from
     "source": Optional[str],
-    # what of its gain no measurement confirms
+    # the part of the gain that no measurement confirms
     "unmeasured": Optional[str],
-    # it can be used here
+    # the change is possible here
     "possible": bool,
     # throughput gained, as a fraction
     "gain_frac": Optional[float],
@@ -667,7 +667,7 @@ AdviceRow = TypedDict("AdviceRow", {
     "iteration_s": Optional[float],
     # samples per second with it
     "throughput_samples_per_s": Optional[float],
-    # fits in memory
+    # the plan fits in memory
     "fits": bool,
     # why it is not possible
     "why": Optional[str],
@@ -689,7 +689,7 @@ CampaignRow = TypedDict("CampaignRow", {
     "makespan_low_s": Optional[float],
     # high end of the 80 % interval
     "makespan_high_s": Optional[float],
-    # no schedule takes less
+    # lower bound of the makespan of any schedule
     "lower_bound_s": Optional[float],
     # bound of any list schedule
     "list_bound_s": Optional[float],
@@ -707,7 +707,7 @@ CampaignRow = TypedDict("CampaignRow", {
     "energy_j": Optional[float],
     # tasks that are started
     "tasks": Optional[int],
-    # of these, fail and run again
+    # tasks that fail and run again
     "failures": Optional[int],
     # trainings that are not stopped early
     "trials_in_full": Optional[int],
@@ -743,17 +743,17 @@ ComparisonRow = TypedDict("ComparisonRow", {
     "unit": Optional[str],
     # predicted over measured value, minus 1
     "error_pct": Optional[float],
-    # the same of the time; positive: predicted too slow
+    # predicted over measured time, minus 1; positive: predicted too slow
     "time_error_pct": Optional[float],
-    # of the prediction
+    # bottleneck of the prediction
     "bottleneck": Optional[str],
-    # of the measured run
+    # bottleneck of the measured run
     "measured_bottleneck": Optional[str],
     # likely causes where it is slower than the interval
     "cause": Optional[str],
-    # it could not be predicted
+    # the row could not be predicted
     "skipped": bool,
-    # why not
+    # why the row could not be predicted
     "why": Optional[str],
     # what was assumed
     "remark": Optional[str],

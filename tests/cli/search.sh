@@ -85,6 +85,8 @@ run search --system iris-v100,dgx-h10 --workload gpt2_xl --global-batch 64
 check 'a misspelt system of a list' 2 'no system "dgx-h10"; did you mean "dgx-h100"'
 run search -s dgx-h100,iris-v100 -f pytorch-dd,horovod-tensorflow -w resnet50
 check 'and a misspelt framework' 2 'no framework "pytorch-dd"; did you mean "pytorch-ddp"'
+run search -s , -w resnet50
+check 'and a list without names' 2 'no system ","'
 run predict --system iris-v100,dgx-h100 --workload resnet50 --framework pytorch-ddp --batch-per-device 64 --nodes 2 --csv
 check 'predict for several systems' 0
 both=$(sed -n 's/^iris-v100,pytorch-ddp,fp32,8,data,\([^,]*\),.*/\1/p' "$SCRATCH/out")

@@ -47,12 +47,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         } else if (err.message[0] == '\0') {
             abort();
         }
+        static struct dl_arena kept;
         static const char *const directories[] = {"data"};
+        static const struct dl_argument_class *own, *common;
         const struct dl_data catalog = {.directories = directories, .directory_count = 1};
-        const struct dl_argument_class *own, *common;
-        if (dl_argument_classes_read(&catalog, "megatron", &arena, &own, &common, &err) != DL_OK ||
-            dl_arguments_sort(&run.arguments, own, common, true, &lists, &err) != DL_OK)
+        if (own == NULL &&
+            dl_argument_classes_read(&catalog, "megatron", &kept, &own, &common, &err) != DL_OK)
             abort();
+        if (dl_arguments_sort(&run.arguments, own, common, true, &lists, &err) != DL_OK) abort();
     } else if (err.code == DL_OK || err.message[0] == '\0') {
         abort();
     }

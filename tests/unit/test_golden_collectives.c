@@ -52,7 +52,7 @@ static int index_of(const char *const *names, int count, const char *name) {
     return 0;
 }
 
-/* One word of a request; what is none changes the system. */
+/* One word of a request; any other word changes the system. */
 static void take(const char *word, struct dl_collective_request *r, char *system) {
     const struct {
         const char *key;

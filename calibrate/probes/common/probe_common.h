@@ -47,6 +47,12 @@ struct dl_probe {
     long (*preemptions)(void);
     int variant; /* for `open`, of probes that share it */
 };
+/* What every probe has; the other members follow by name. */
+#define DL_PROBE(name_, summary_, block_s_, unavailable_, state, open_, run_, ...)                 \
+    {                                                                                              \
+        .name = name_, .summary = summary_, .block_s = block_s_, .unavailable = unavailable_,      \
+        .state_bytes = sizeof(state), .open = open_, .run = run_, __VA_ARGS__                      \
+    }
 
 /* Opens a probe with a state that dl_probe_close frees. */
 enum dl_code dl_probe_open(const struct dl_probe *probe, const struct dl_point *point, void **state,

@@ -200,14 +200,7 @@ static const char *concurrent_implementation(const void *state) {
     return c->inner->implementation != NULL ? c->inner->implementation(c->state) : NULL;
 }
 
-const struct dl_probe dl_probe_concurrent = {.name = "concurrent",
-                                             .summary =
-                                                 "devices of a few cores that compute concurrently",
-                                             .block_s = 1e-3,
-                                             .unavailable = unavailable,
-                                             .state_bytes = sizeof(struct concurrent),
-                                             .open = concurrent_open,
-                                             .run = concurrent_run,
-                                             .verify = concurrent_verify,
-                                             .implementation = concurrent_implementation,
-                                             .close = concurrent_close};
+const struct dl_probe dl_probe_concurrent =
+    DL_PROBE("concurrent", "devices of a few cores that compute concurrently", 1e-3, unavailable,
+             struct concurrent, concurrent_open, concurrent_run, .verify = concurrent_verify,
+             .implementation = concurrent_implementation, .close = concurrent_close);

@@ -195,16 +195,9 @@ static const char *conv_implementation(const void *state) {
     return c->op.implementation;
 }
 
-const struct dl_probe dl_probe_conv = {.name = "conv",
-                                       .summary = "convolution, three passes, oneDNN",
-                                       .block_s = 20e-6,
-                                       .unavailable = unavailable,
-                                       .state_bytes = sizeof(struct conv),
-                                       .open = conv_open,
-                                       .run = conv_run,
-                                       .verify = conv_verify,
-                                       .implementation = conv_implementation,
-                                       .close = conv_close};
+const struct dl_probe dl_probe_conv = DL_PROBE(
+    "conv", "convolution, three passes, oneDNN", 20e-6, unavailable, struct conv, conv_open,
+    conv_run, .verify = conv_verify, .implementation = conv_implementation, .close = conv_close);
 #else
 static const char *unavailable(void) {
     return "built without oneDNN 2 (install libdnnl-dev and build again)";

@@ -123,21 +123,9 @@ static enum dl_code file_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_write = {.name = "write",
-                                        .summary = "file write with fsync",
-                                        .block_s = 1e-3,
-                                        .unavailable = unavailable,
-                                        .state_bytes = sizeof(struct file),
-                                        .open = file_open,
-                                        .run = write_run,
-                                        .verify = file_verify,
-                                        .close = file_close};
-const struct dl_probe dl_probe_read = {.name = "read",
-                                       .summary = "file read",
-                                       .block_s = 1e-3,
-                                       .unavailable = unavailable,
-                                       .state_bytes = sizeof(struct file),
-                                       .open = file_open,
-                                       .run = read_run,
-                                       .verify = file_verify,
-                                       .close = file_close};
+const struct dl_probe dl_probe_write =
+    DL_PROBE("write", "file write with fsync", 1e-3, unavailable, struct file, file_open, write_run,
+             .verify = file_verify, .close = file_close);
+const struct dl_probe dl_probe_read =
+    DL_PROBE("read", "file read", 1e-3, unavailable, struct file, file_open, read_run,
+             .verify = file_verify, .close = file_close);

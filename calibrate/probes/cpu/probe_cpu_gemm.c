@@ -102,16 +102,9 @@ void dl_openblas_facts(void) {
     dl_print_fact("openblas_threads", text);
 }
 
-const struct dl_probe dl_probe_gemm = {.name = "gemm",
-                                       .summary = "GEMM, OpenBLAS",
-                                       .block_s = 20e-6,
-                                       .unavailable = unavailable,
-                                       .state_bytes = sizeof(struct gemm),
-                                       .open = gemm_open,
-                                       .run = gemm_run,
-                                       .verify = gemm_verify,
-                                       .implementation = gemm_implementation,
-                                       .close = gemm_close};
+const struct dl_probe dl_probe_gemm =
+    DL_PROBE("gemm", "GEMM, OpenBLAS", 20e-6, unavailable, struct gemm, gemm_open, gemm_run,
+             .verify = gemm_verify, .implementation = gemm_implementation, .close = gemm_close);
 #else
 static const char *unavailable(void) {
     return "built without OpenBLAS (install libopenblas-dev and build again)";

@@ -69,16 +69,9 @@ static const char *matmul_implementation(const void *state) {
     return g->op.implementation;
 }
 
-const struct dl_probe dl_probe_matmul = {.name = "matmul",
-                                         .summary = "GEMM, oneDNN",
-                                         .block_s = 20e-6,
-                                         .unavailable = unavailable,
-                                         .state_bytes = sizeof(struct matmul),
-                                         .open = matmul_open,
-                                         .run = matmul_run,
-                                         .verify = matmul_verify,
-                                         .implementation = matmul_implementation,
-                                         .close = matmul_close};
+const struct dl_probe dl_probe_matmul = DL_PROBE(
+    "matmul", "GEMM, oneDNN", 20e-6, unavailable, struct matmul, matmul_open, matmul_run,
+    .verify = matmul_verify, .implementation = matmul_implementation, .close = matmul_close);
 #else
 static const char *unavailable(void) {
     return "built without oneDNN 2 (install libdnnl-dev and build again)";

@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +27,7 @@ struct stream {
     bool triad, stop;
     long calls;
     int threads, set;
+    pthread_mutex_t starting; /* held until all threads have started, or one has not: stop */
     pthread_barrier_t start, done;
     struct worker workers[MAX_THREADS];
 };
@@ -64,6 +64,9 @@ static void fill(const struct worker *w) {
 
 static void *serve(void *argument) {
     const struct worker *w = argument;
+    pthread_mutex_lock(&w->stream->starting);
+    pthread_mutex_unlock(&w->stream->starting);
+    if (w->stream->stop) return NULL;
     fill(w);
     pthread_barrier_wait(&w->stream->done);
     for (;;) {
@@ -104,20 +107,26 @@ static enum dl_code stream_open(const struct dl_point *point, void *state, struc
                            ? CPU_COUNT(&allowed)
                            : sysconf(_SC_NPROCESSORS_ONLN);
     const int wanted = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int)cores;
-    s->threads = wanted;
+    int started = 1;
+    pthread_mutex_init(&s->starting, NULL);
+    pthread_mutex_lock(&s->starting);
     pthread_barrier_init(&s->start, NULL, (unsigned)wanted);
     pthread_barrier_init(&s->done, NULL, (unsigned)wanted);
-    for (int i = 0; i < wanted; i++) {
+    for (int i = 0; i < wanted && !s->stop; i++) {
         struct worker *w = &s->workers[i];
         *w = (struct worker){.stream = s,
                              .begin = s->count * (size_t)i / (size_t)wanted,
                              .end = s->count * (size_t)(i + 1) / (size_t)wanted};
-        if (i > 0 && pthread_create(&w->thread, NULL, serve, w) != 0) {
-            /* threads at a barrier cannot be joined */
-            fprintf(stderr, "stream: cannot start thread %d of %d\n", i + 1, wanted);
-            exit(DL_ERR_BACKEND);
-        }
+        if (i == 0) continue;
+        s->stop = pthread_create(&w->thread, NULL, serve, w) != 0;
+        if (!s->stop) started++;
     }
+    pthread_mutex_unlock(&s->starting);
+    if (s->stop) {
+        for (int i = 1; i < started; i++) pthread_join(s->workers[i].thread, NULL);
+        return dl_fail(err, DL_ERR_BACKEND, "cannot start thread %d of %d", started + 1, wanted);
+    }
+    s->threads = wanted;
     dl_spread_threads();
     fill(&s->workers[0]);
     pthread_barrier_wait(&s->done);
@@ -154,12 +163,6 @@ static enum dl_code stream_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_stream = {.name = "stream",
-                                         .summary = "memory bandwidth",
-                                         .block_s = 1e-3,
-                                         .unavailable = unavailable,
-                                         .state_bytes = sizeof(struct stream),
-                                         .open = stream_open,
-                                         .run = stream_run,
-                                         .verify = stream_verify,
-                                         .close = stream_close};
+const struct dl_probe dl_probe_stream =
+    DL_PROBE("stream", "memory bandwidth", 1e-3, unavailable, struct stream, stream_open,
+             stream_run, .verify = stream_verify, .close = stream_close);

@@ -80,13 +80,6 @@ static const char *implementation(const void *state) {
     return c->pass == COPY ? "cudaMemcpyAsync" : "cublas";
 }
 
-const struct dl_probe dl_probe_gpu_copy = {.name = "gpu-copy",
-                                           .summary = "device memory bandwidth",
-                                           .block_s = 1e-3,
-                                           .unavailable = dl_gpu_absent,
-                                           .state_bytes = sizeof(struct copy),
-                                           .open = copy_open,
-                                           .run = copy_run,
-                                           .verify = copy_verify,
-                                           .implementation = implementation,
-                                           .preemptions = dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_copy = DL_PROBE(
+    "gpu-copy", "device memory bandwidth", 1e-3, dl_gpu_absent, struct copy, copy_open, copy_run,
+    .verify = copy_verify, .implementation = implementation, .preemptions = dl_gpu_disturbances);

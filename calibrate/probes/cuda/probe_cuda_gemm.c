@@ -138,25 +138,11 @@ static const char *implementation(const void *state) {
     return p->lt != NULL ? "cublaslt" : "cublas";
 }
 
-const struct dl_probe dl_probe_gpu_gemm = {.name = "gpu-gemm",
-                                           .summary = "GEMM, cuBLAS",
-                                           .block_s = 1e-3,
-                                           .unavailable = dl_gpu_absent,
-                                           .state_bytes = sizeof(struct gemm),
-                                           .open = gemm_open,
-                                           .run = gemm_run,
-                                           .verify = gemm_verify,
-                                           .implementation = implementation,
-                                           .close = gemm_close,
-                                           .preemptions = dl_gpu_disturbances};
-const struct dl_probe dl_probe_gpu_batch = {.name = "gpu-batch",
-                                            .summary = "batched GEMM, cuBLAS",
-                                            .block_s = 1e-3,
-                                            .unavailable = dl_gpu_absent,
-                                            .state_bytes = sizeof(struct gemm),
-                                            .open = gemm_open,
-                                            .run = gemm_run,
-                                            .verify = gemm_verify,
-                                            .implementation = implementation,
-                                            .close = gemm_close,
-                                            .preemptions = dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_gemm =
+    DL_PROBE("gpu-gemm", "GEMM, cuBLAS", 1e-3, dl_gpu_absent, struct gemm, gemm_open, gemm_run,
+             .verify = gemm_verify, .implementation = implementation, .close = gemm_close,
+             .preemptions = dl_gpu_disturbances);
+const struct dl_probe dl_probe_gpu_batch =
+    DL_PROBE("gpu-batch", "batched GEMM, cuBLAS", 1e-3, dl_gpu_absent, struct gemm, gemm_open,
+             gemm_run, .verify = gemm_verify, .implementation = implementation, .close = gemm_close,
+             .preemptions = dl_gpu_disturbances);

@@ -81,13 +81,6 @@ static enum dl_code host_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_gpu_host = {.name = "gpu-host",
-                                           .summary = "copies between host and device",
-                                           .block_s = 1e-3,
-                                           .unavailable = dl_gpu_absent,
-                                           .state_bytes = sizeof(struct host),
-                                           .open = host_open,
-                                           .run = host_run,
-                                           .verify = host_verify,
-                                           .close = host_close,
-                                           .preemptions = dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_host = DL_PROBE(
+    "gpu-host", "copies between host and device", 1e-3, dl_gpu_absent, struct host, host_open,
+    host_run, .verify = host_verify, .close = host_close, .preemptions = dl_gpu_disturbances);

@@ -62,11 +62,6 @@ static double launch_run(void *state, long calls, struct dl_err *err) {
     return sum;
 }
 
-const struct dl_probe dl_probe_gpu_launch = {.name = "gpu-launch",
-                                             .summary = "kernel launch cost and gap",
-                                             .block_s = 200e-6,
-                                             .unavailable = dl_gpu_absent,
-                                             .state_bytes = sizeof(struct launch),
-                                             .open = launch_open,
-                                             .run = launch_run,
-                                             .preemptions = dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_launch =
+    DL_PROBE("gpu-launch", "kernel launch cost and gap", 200e-6, dl_gpu_absent, struct launch,
+             launch_open, launch_run, .preemptions = dl_gpu_disturbances);

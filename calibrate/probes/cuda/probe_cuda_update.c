@@ -76,14 +76,7 @@ static const char *implementation(const void *state) {
     return "cublas geam and axpy";
 }
 
-const struct dl_probe dl_probe_gpu_update = {
-    .name = "gpu-update",
-    .summary = "optimizer step (SGD with momentum), two cuBLAS calls",
-    .block_s = 1e-3,
-    .unavailable = dl_gpu_absent,
-    .state_bytes = sizeof(struct update),
-    .open = update_open,
-    .run = update_run,
-    .verify = update_verify,
-    .implementation = implementation,
-    .preemptions = dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_update =
+    DL_PROBE("gpu-update", "optimizer step (SGD with momentum), two cuBLAS calls", 1e-3,
+             dl_gpu_absent, struct update, update_open, update_run, .verify = update_verify,
+             .implementation = implementation, .preemptions = dl_gpu_disturbances);

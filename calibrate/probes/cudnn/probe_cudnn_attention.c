@@ -246,15 +246,7 @@ static const char *implementation(const void *state) {
     return "composed: cublas and cudnn";
 }
 
-const struct dl_probe dl_probe_gpu_attention = {.name = "gpu-attention",
-                                                .summary =
-                                                    "attention, composed of cuBLAS and cuDNN calls",
-                                                .block_s = 1e-3,
-                                                .unavailable = dl_gpu_absent,
-                                                .state_bytes = sizeof(struct attention),
-                                                .open = attention_open,
-                                                .run = attention_run,
-                                                .verify = attention_verify,
-                                                .implementation = implementation,
-                                                .close = attention_close,
-                                                .preemptions = dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_attention = DL_PROBE(
+    "gpu-attention", "attention, composed of cuBLAS and cuDNN calls", 1e-3, dl_gpu_absent,
+    struct attention, attention_open, attention_run, .verify = attention_verify,
+    .implementation = implementation, .close = attention_close, .preemptions = dl_gpu_disturbances);

@@ -369,14 +369,7 @@ static enum dl_code conv_verify(void *state, struct dl_err *err) {
     return DL_OK;
 }
 
-const struct dl_probe dl_probe_gpu_conv = {.name = "gpu-conv",
-                                           .summary = "convolution, three passes, cuDNN",
-                                           .block_s = 1e-3,
-                                           .unavailable = dl_gpu_absent,
-                                           .state_bytes = sizeof(struct conv),
-                                           .open = conv_open,
-                                           .run = conv_run,
-                                           .verify = conv_verify,
-                                           .implementation = implementation,
-                                           .close = conv_close,
-                                           .preemptions = dl_gpu_disturbances};
+const struct dl_probe dl_probe_gpu_conv =
+    DL_PROBE("gpu-conv", "convolution, three passes, cuDNN", 1e-3, dl_gpu_absent, struct conv,
+             conv_open, conv_run, .verify = conv_verify, .implementation = implementation,
+             .close = conv_close, .preemptions = dl_gpu_disturbances);

@@ -325,19 +325,11 @@ static const char *implementation(const void *state) {
     return "cudnn";
 }
 
-#define LAYER(variable, name_, summary_, kind)                                                     \
-    const struct dl_probe variable = {.name = name_,                                               \
-                                      .summary = summary_,                                         \
-                                      .block_s = 1e-3,                                             \
-                                      .unavailable = dl_gpu_absent,                                \
-                                      .state_bytes = sizeof(struct layer),                         \
-                                      .open = layer_open,                                          \
-                                      .run = layer_run,                                            \
-                                      .verify = layer_verify,                                      \
-                                      .implementation = implementation,                            \
-                                      .close = layer_close,                                        \
-                                      .preemptions = dl_gpu_disturbances,                          \
-                                      .variant = kind}
+#define LAYER(variable, name, summary, kind)                                                       \
+    const struct dl_probe variable =                                                               \
+        DL_PROBE(name, summary, 1e-3, dl_gpu_absent, struct layer, layer_open, layer_run,          \
+                 .verify = layer_verify, .implementation = implementation, .close = layer_close,   \
+                 .preemptions = dl_gpu_disturbances, .variant = kind)
 LAYER(dl_probe_gpu_norm, "gpu-norm", "batch normalization, cuDNN", NORM);
 LAYER(dl_probe_gpu_layernorm, "gpu-layernorm", "layer normalization, cuDNN", LAYER_NORM);
 LAYER(dl_probe_gpu_act, "gpu-act", "activation (relu), cuDNN", ACT);

@@ -280,45 +280,24 @@ static void facts(void) {
 
 /* A block holds many calls: the barrier before it and the reduction after it take microseconds
  * themselves, and the skew of the ranks at the start of a collective counts as its time. */
-#define PROBE(probe, text, block_s_)                                                               \
-    static const struct dl_probe probe = {.name = #probe,                                          \
-                                          .summary = text,                                         \
-                                          .block_s = block_s_,                                     \
-                                          .unavailable = unavailable,                              \
-                                          .state_bytes = sizeof(struct exchange),                  \
-                                          .open = exchange_open,                                   \
-                                          .run = probe##_run,                                      \
-                                          .verify = probe##_verify,                                \
-                                          .close = exchange_close,                                 \
-                                          .preemptions = any_preemptions}
+#define PROBE(probe, text, block_s)                                                                \
+    static const struct dl_probe probe = DL_PROBE(                                                 \
+        #probe, text, block_s, unavailable, struct exchange, exchange_open, probe##_run,           \
+        .verify = probe##_verify, .close = exchange_close, .preemptions = any_preemptions)
 PROBE(pingpong, "MPI point-to-point", 200e-6);
 PROBE(allreduce, "MPI all-reduce", 10e-3);
 PROBE(allgather, "MPI all-gather", 10e-3);
 PROBE(broadcast, "MPI broadcast", 2e-3);
 PROBE(reducescatter, "MPI reduce-scatter", 10e-3);
 PROBE(alltoall, "MPI all-to-all", 10e-3);
-static const struct dl_probe gpu_pingpong = {.name = "gpu-pingpong",
-                                             .summary = "MPI point-to-point, device buffers",
-                                             .block_s = 200e-6,
-                                             .unavailable = dl_mpi_device_absent,
-                                             .state_bytes = sizeof(struct exchange),
-                                             .open = exchange_open,
-                                             .run = pingpong_run,
-                                             .verify = pingpong_verify,
-                                             .close = exchange_close,
-                                             .preemptions = any_preemptions,
-                                             .variant = DEVICE};
-static const struct dl_probe gpu_allreduce = {.name = "gpu-allreduce",
-                                              .summary = "MPI all-reduce, device buffers",
-                                              .block_s = 10e-3,
-                                              .unavailable = dl_mpi_device_absent,
-                                              .state_bytes = sizeof(struct exchange),
-                                              .open = exchange_open,
-                                              .run = allreduce_run,
-                                              .verify = allreduce_verify,
-                                              .close = exchange_close,
-                                              .preemptions = any_preemptions,
-                                              .variant = DEVICE};
+static const struct dl_probe gpu_pingpong =
+    DL_PROBE("gpu-pingpong", "MPI point-to-point, device buffers", 200e-6, dl_mpi_device_absent,
+             struct exchange, exchange_open, pingpong_run, .verify = pingpong_verify,
+             .close = exchange_close, .preemptions = any_preemptions, .variant = DEVICE);
+static const struct dl_probe gpu_allreduce =
+    DL_PROBE("gpu-allreduce", "MPI all-reduce, device buffers", 10e-3, dl_mpi_device_absent,
+             struct exchange, exchange_open, allreduce_run, .verify = allreduce_verify,
+             .close = exchange_close, .preemptions = any_preemptions, .variant = DEVICE);
 static const struct dl_probe *const probes[] = {&gpu_pingpong,  &gpu_allreduce, &pingpong,
                                                 &allreduce,     &allgather,     &broadcast,
                                                 &reducescatter, &alltoall,      NULL};

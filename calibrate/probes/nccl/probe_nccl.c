@@ -305,18 +305,11 @@ static const char *implementation(const void *state) {
     return "nccl";
 }
 
-#define PROBE(variable, name_, summary_, operation)                                                \
-    static const struct dl_probe variable = {.name = name_,                                        \
-                                             .summary = summary_,                                  \
-                                             .block_s = 200e-6,                                    \
-                                             .unavailable = unavailable,                           \
-                                             .state_bytes = sizeof(struct collective),             \
-                                             .open = collective_open,                              \
-                                             .run = run,                                           \
-                                             .verify = verify,                                     \
-                                             .implementation = implementation,                     \
-                                             .preemptions = disturbances,                          \
-                                             .variant = operation}
+#define PROBE(variable, name, summary, operation)                                                  \
+    static const struct dl_probe variable =                                                        \
+        DL_PROBE(name, summary, 200e-6, unavailable, struct collective, collective_open, run,      \
+                 .verify = verify, .implementation = implementation, .preemptions = disturbances,  \
+                 .variant = operation)
 PROBE(all_reduce, "nccl-allreduce", "NCCL all-reduce", ALL_REDUCE);
 PROBE(reduce_scatter, "nccl-reducescatter", "NCCL reduce-scatter", REDUCE_SCATTER);
 PROBE(all_gather, "nccl-allgather", "NCCL all-gather", ALL_GATHER);

@@ -128,12 +128,13 @@ static void add_columns(const struct dl_micro_batch_builder *m, double half_byte
 /* A layer split by rows: its output is summed, the gradient of it comes. */
 static void add_rows(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                      double half_bytes, struct dl_transformer_layer_passes *p) {
+    enum { PIECES = 4 };
     const struct dl_transformer_micro_batch *b = m->micro_batch;
     const bool pieces = m->tf->framework->transformer.tensor_overlap == DL_TENSOR_PIECES &&
                         l->role == DL_TRANSFORMER_ROW;
     const double ranks = (double)m->split->tp, forward_s = p->forward.device_s,
                  data_s = p->data.device_s,
-                 hidden = pieces ? 3.0 / 4 : 0; /* pieces of which the last one shows */
+                 hidden = pieces ? (PIECES - 1.0) / PIECES : 0; /* all but the last piece */
     if (!m->split->sequence_parallel) {
         add_comm(&b->reduce, 1, 2 * half_bytes, &p->forward);
         return;
