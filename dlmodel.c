@@ -16,6 +16,7 @@
 
 #include "import/foreign_model.h"
 #include "model/catalog/command.h"
+#include "model/catalog/store.h"
 #include "model/core/file.h"
 #include "predict/inputs/plan_file.h"
 
@@ -97,6 +98,7 @@ static const struct dl_option global_options[] = {
 };
 
 static struct dl_arena arena;        /* of the whole process */
+static struct dl_store *store;       /* the same */
 enum { PREDICTION_BYTES = 1 << 20 }; /* arena bytes reserved for one prediction */
 
 static enum dl_code write_output(const struct dl_options *options, const char *text,
@@ -374,6 +376,7 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
         return help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
     }
     if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
+    context->data.store = store = dl_store_open(); /* NULL: each load reads its files */
     find_scripts(context);
     dl_arena_reserve(context->arena, PREDICTION_BYTES);
     dl_workload_files_allow(&workload_files, context);

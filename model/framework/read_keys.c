@@ -20,43 +20,52 @@ static const struct dl_field *field_of(const char *key) {
     return field;
 }
 
-/* Whether a key names the field: in full, or without its unit where no field is called so. */
-static bool names(const char *key, const char *field) {
-    const struct dl_field *f = field_of(field);
-    if (f == NULL || field_of(key) != NULL) return strcmp(key, field) == 0;
+/* A key in full, or without its unit where no field is called so. */
+struct asked {
+    const char *key;
+    bool in_full;
+};
+
+static struct asked asked_of(const char *key) { return (struct asked){key, field_of(key) != NULL}; }
+
+static bool names(const struct asked *asked, const char *field) {
+    const struct dl_field *f = asked->in_full ? NULL : field_of(field);
+    if (f == NULL) return strcmp(asked->key, field) == 0;
     const struct dl_field one[] = {*f, {.key = NULL}};
     const struct dl_schema schema = {.fields = one};
-    return dl_json_key_known(&schema, key);
+    return dl_json_key_known(&schema, asked->key);
 }
 
-static bool reads(const struct dl_framework_behaviour *behaviour, const char *key) {
+static bool reads(const struct dl_framework_behaviour *behaviour, const struct asked *asked) {
     for (const char *const *k = behaviour->keys; k != NULL && *k != NULL; k++) {
-        if (names(key, *k)) return true;
+        if (names(asked, *k)) return true;
     }
     for (const struct dl_field *f = behaviour->fields; f != NULL && f->key != NULL; f++) {
-        if (names(key, f->key)) return true;
+        if (names(asked, f->key)) return true;
     }
     return false;
 }
 
 /* Split transformers put gradients into buckets under every behaviour. */
-static bool splits_read(const struct dl_framework *framework, const char *key) {
-    return (framework->splits_layers || framework->shards) && names(key, "bucket_bytes");
+static bool splits_read(const struct dl_framework *framework, const struct asked *asked) {
+    return (framework->splits_layers || framework->shards) && names(asked, "bucket_bytes");
 }
 
 bool dl_framework_ignores(const struct dl_framework *framework, const char *key) {
+    const struct asked asked = asked_of(key);
     bool claimed = false;
-    if (reads(framework->behaviour, key) || splits_read(framework, key)) return false;
+    if (reads(framework->behaviour, &asked) || splits_read(framework, &asked)) return false;
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++)
-        claimed = claimed || reads(dl_framework_behaviours[i], key);
+        claimed = claimed || reads(dl_framework_behaviours[i], &asked);
     return claimed;
 }
 
 const char *dl_framework_key_readers(const char *key, struct dl_arena *arena) {
+    const struct asked asked = asked_of(key);
     const char *all = NULL;
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
         const struct dl_framework_behaviour *b = dl_framework_behaviours[i];
-        if (!reads(b, key)) continue;
+        if (!reads(b, &asked)) continue;
         all = all == NULL ? b->name : dl_arena_printf(arena, "%s, %s", all, b->name);
     }
     return all;

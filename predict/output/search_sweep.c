@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "model/core/text.h"
-#include "model/catalog/store.h"
 #include "predict/output/best_of_each.h"
 #include "predict/output/search_rows.h"
 
@@ -204,18 +203,14 @@ static enum dl_code check_columns(const struct sweep *s, struct dl_err *err) {
 /* Every count-th row from `index` on. */
 static enum dl_code run_rows(struct sweep *s, int64_t index, int64_t count, struct dl_err *err) {
     struct dl_context *context = s->context;
-    struct dl_store *own = context->data.store == NULL ? dl_store_open() : NULL;
     enum dl_code code = DL_OK;
     add_header(s);
-    if (own != NULL) context->data.store = own;
     for (int row = (int)index; code == DL_OK && row < s->csv.row_count; row += (int)count) {
         code = take_row(s, row, err);
         if (code == DL_OK && context->watch != NULL &&
             context->watch(context->watch_user, (double)row / s->csv.row_count, 0) != 0)
             code = dl_fail(err, DL_ERR_CANCELLED, "stopped by the caller");
     }
-    if (own != NULL) context->data.store = NULL;
-    dl_store_close(own);
     return code;
 }
 
