@@ -189,7 +189,8 @@ static void load_v100(struct replay *r) {
     static const char *const files[] = {"deepbench_gemm", "deepbench_conv"};
     struct dl_err err = {0};
     *r = (struct replay){.capacity = 4096};
-    r->journal.header = (struct dl_cal_header){.started = "2018-06-01T00:00:00Z", .budget_s = 200};
+    r->journal.header =
+        (struct dl_cal_header){.started = "2018-06-01T00:00:00Z", .choice.budget_s = 200};
     r->journal.samples = dl_arena_alloc(&r->arena, r->capacity, sizeof *r->journal.samples);
     r->journal.facts = dl_arena_alloc(&r->arena, 32, sizeof *r->journal.facts);
     r->published = dl_arena_alloc(&r->arena, r->capacity, sizeof *r->published);

@@ -12,10 +12,11 @@ static const struct dl_cal_header HEADER = {.plan = "00c0ffee",
                                             .host = "node7: a \"quoted\" CPU",
                                             .started = "2024-01-31T12:00:00Z",
                                             .load = "0.25",
-                                            .only = "gemm,stream",
-                                            .ranks = 2,
-                                            .budget_s = 24.5,
-                                            .quick = true};
+                                            .choice.only = "gemm,stream",
+                                            .choice.ranks = 2,
+                                            .choice.nodes = 1,
+                                            .choice.budget_s = 24.5,
+                                            .choice.quick = true};
 
 static struct dl_raw_sample sample_of(int i, struct dl_arena *arena) {
     return (struct dl_raw_sample){.probe = "gemm",
@@ -26,6 +27,8 @@ static struct dl_raw_sample sample_of(int i, struct dl_arena *arena) {
                                   .median_s = 1e-6 * (i + 1) / 3.0,
                                   .low_s = 0.9e-6 * (i + 1) / 3.0,
                                   .high_s = 1.1e-6 * (i + 1) / 3.0,
+                                  .clock_hz = NAN,
+                                  .power_w = NAN,
                                   .repeats = 10 + i,
                                   .outliers = i};
 }
@@ -55,11 +58,11 @@ static void what_is_written_is_read_back(void **state) {
     assert_int_equal(dl_cal_journal_read(path, &test_arena, &journal, NULL), DL_OK);
     assert_string_equal(journal.header.plan, HEADER.plan);
     assert_string_equal(journal.header.host, HEADER.host);
-    assert_string_equal(journal.header.only, HEADER.only);
-    assert_null(journal.header.file_dir);
-    assert_true(journal.header.quick);
-    assert_int_equal(journal.header.ranks, 2);
-    check_close(journal.header.budget_s, 24.5, 0);
+    assert_string_equal(journal.header.choice.only, HEADER.choice.only);
+    assert_null(journal.header.choice.file_dir);
+    assert_true(journal.header.choice.quick);
+    assert_int_equal(journal.header.choice.ranks, 2);
+    check_close(journal.header.choice.budget_s, 24.5, 0);
     assert_string_equal(dl_cal_journal_find(&journal, "openblas"), "0.3.21, \n a line");
     assert_null(dl_cal_journal_find(&journal, "onednn"));
     assert_int_equal(journal.sample_count, 70);

@@ -92,7 +92,7 @@ static void devices_of_a_host_slow_each_other(void **state) {
         assert_non_null(more.samples);
         memcpy(more.samples, journal.samples, journal.sample_count * sizeof *more.samples);
         for (int k = 0; k < 3; k++) more.samples[more.sample_count++] = samples[k];
-        more.header.cores = 1;
+        more.header.choice.cores = 1;
         const struct dl_system p = profile_of(&more, &test_arena);
         check_close(p.profile.all_sockets_slowdown_ratio, 1.5, 1e-12);
         check_close(p.host.memory_bandwidth_bytes_per_s,
