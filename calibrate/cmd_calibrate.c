@@ -145,15 +145,21 @@ static int64_t gpus_here(const struct job *job) {
     return dl_known(count) ? (int64_t)count : 0;
 }
 
-static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, struct dl_err *err) {
+/* Options that are not given again keep their values from the journal. */
+static enum dl_code read_choice(struct job *job, bool resumed, struct dl_cal_choice *choice,
+                                struct dl_err *err) {
     const struct dl_options *o = job->options;
     const char *no_gpu = dl_cal_unavailable_probe(&job->tools, "gpu-gemm");
-    *choice = (struct dl_cal_choice){
-        .budget_s = NAN, .ranks = 2, .nodes = 1, .gpus = no_gpu == NULL ? gpus_here(job) : 0};
+    *choice = resumed ? job->journal.header.choice
+                      : (struct dl_cal_choice){.budget_s = NAN,
+                                               .ranks = 2,
+                                               .nodes = 1,
+                                               .gpus = no_gpu == NULL ? gpus_here(job) : 0};
     DL_TRY(dl_options_bind(o, calibrate_options, choice, err));
     DL_TRY(dl_option_integer(o, "cores", 1, job->run.host.allowed, &choice->cores, err));
     const double capability = dl_cal_tool_fact(&job->tools, "gpu_capability");
-    choice->capability = choice->gpus > 0 && dl_known(capability) ? (int64_t)capability : 0;
+    if (!resumed)
+        choice->capability = choice->gpus > 0 && dl_known(capability) ? (int64_t)capability : 0;
     if (choice->gpus > 0 && no_gpu != NULL)
         return dl_fail(err, DL_ERR_BACKEND, "--gpus %lld: %s", (long long)choice->gpus, no_gpu);
     if (choice->gpus > gpus_here(job))
@@ -166,27 +172,6 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
     if (choice->file_dir == NULL)
         choice->file_dir = directory_of(job->journal_path, job->context->arena);
     return DL_OK;
-}
-
-/* Options that are not given again keep their values from the journal. A row per option: the
- * branches are one list. */
-static void adopt(struct job *job, struct dl_cal_choice *choice) {
-    const struct dl_cal_header *h = &job->journal.header;
-    const struct dl_options *o = job->options;
-    if (!dl_option_given(o, "quick")) choice->quick = h->quick;
-    if (!dl_option_given(o, "budget")) choice->budget_s = h->budget_s;
-    if (!dl_option_given(o, "only")) choice->only = h->only;
-    if (!dl_option_given(o, "ranks")) choice->ranks = h->ranks;
-    if (!dl_option_given(o, "nodes")) choice->nodes = h->nodes == DL_ABSENT ? 1 : h->nodes;
-    if (!dl_option_given(o, "hostfile")) choice->hostfile = h->hostfile;
-    if (!dl_option_given(o, "launcher")) choice->launcher = h->launcher;
-    if (!dl_option_given(o, "cores")) choice->cores = h->cores == DL_ABSENT ? 0 : h->cores;
-    if (!dl_option_given(o, "virtual-nodes"))
-        choice->virtual_nodes = h->virtual_nodes == DL_ABSENT ? 0 : h->virtual_nodes;
-    if (!dl_option_given(o, "workload")) choice->workload_name = h->workload;
-    if (!dl_option_given(o, "gpus")) choice->gpus = h->gpus == DL_ABSENT ? 0 : h->gpus;
-    choice->capability = h->capability == DL_ABSENT ? 0 : h->capability;
-    if (!dl_option_given(o, "file-dir") && h->file_dir != NULL) choice->file_dir = h->file_dir;
 }
 
 static const char *hash_text(const struct job *job) {
@@ -215,7 +200,6 @@ static enum dl_code check_resumed(const struct job *job, struct dl_err *err) {
 static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
     struct dl_cal_choice choice;
     DL_TRY(find_paths(job, err));
-    DL_TRY(read_choice(job, &choice, err));
     const bool there = access(job->journal_path, F_OK) == 0;
     *go_on = there && dl_option_given(job->options, "resume");
     if (*go_on) {
@@ -227,8 +211,8 @@ static enum dl_code prepare(struct job *job, bool *go_on, struct dl_err *err) {
             return code;
         }
         *go_on = code == DL_OK; /* killed before the first line was complete: nothing to resume */
-        if (*go_on) adopt(job, &choice);
     }
+    DL_TRY(read_choice(job, *go_on, &choice, err));
     /* A process that is bound to a part of the host cannot keep the rest busy. */
     const bool whole = job->run.host.allowed == job->run.host.cores;
     choice.devices = choice.cores > 0 && whole ? job->run.host.cores / choice.cores : 0;
@@ -252,19 +236,7 @@ static enum dl_code open_journal(struct job *job, bool go_on, struct dl_err *err
         .host = job->identity,
         .started = dl_cal_time_text(arena),
         .load = dl_known(load) ? dl_arena_printf(arena, "%.2f", load) : NULL,
-        .only = job->plan.choice.only,
-        .file_dir = job->plan.choice.file_dir,
-        .hostfile = job->plan.choice.hostfile,
-        .launcher = job->plan.choice.launcher,
-        .nodes = job->plan.choice.nodes,
-        .cores = job->plan.choice.cores,
-        .virtual_nodes = job->plan.choice.virtual_nodes,
-        .gpus = job->plan.choice.gpus,
-        .capability = job->plan.choice.capability,
-        .workload = job->plan.choice.workload_name,
-        .ranks = job->plan.choice.ranks,
-        .budget_s = job->plan.choice.budget_s,
-        .quick = job->plan.choice.quick};
+        .choice = job->plan.choice};
     if (load > 0.5 * (double)job->run.host.cores) {
         job->context->note(
             job->context,

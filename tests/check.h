@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "model/core/arena.h"
+
 /* cmocka passes every test a state, which few use. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -55,6 +57,13 @@ static inline int check_directory(char *path, size_t size) {
 
     snprintf(path, size, "%s/dlmodel-test-XXXXXX", base != NULL && base[0] != '\0' ? base : "/tmp");
     return mkdtemp(path) != NULL;
+}
+
+/* What the tests of a program allocate; check_free, the teardown of their group, frees it. */
+static struct dl_arena test_arena;
+static inline int check_free(void **state) {
+    dl_arena_free(&test_arena);
+    return 0;
 }
 
 /* A generator whose sequence does not depend on the C library (xorshift64*, Vigna 2016). State is

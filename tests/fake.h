@@ -10,7 +10,6 @@
 #include "tests/check.h"
 
 struct dl_fake {
-    struct dl_arena arena;
     struct dl_device device;
     struct dl_rate rate;
     struct dl_system system;
@@ -36,7 +35,7 @@ static const struct dl_layer_kind fake_kind = {
     .name = "dense", .summary = "test", .source = "test", .kernels = fake_kernels};
 
 static inline void fake_layers(struct dl_fake *f, int count, const double *features) {
-    struct dl_layer *layers = dl_arena_alloc(&f->arena, (size_t)count, sizeof *layers);
+    struct dl_layer *layers = dl_arena_alloc(&test_arena, (size_t)count, sizeof *layers);
     f->workload = (struct dl_workload){.name = "fake",
                                        .family = "cnn",
                                        .layers = layers,
@@ -50,10 +49,10 @@ static inline void fake_layers(struct dl_fake *f, int count, const double *featu
                                        .sequence = NAN,
                                        .vocabulary = NAN};
     for (int i = 0; i < count; i++) {
-        struct dl_parameter *weight = dl_arena_alloc(&f->arena, 1, sizeof *weight);
+        struct dl_parameter *weight = dl_arena_alloc(&test_arena, 1, sizeof *weight);
         *weight =
             (struct dl_parameter){.name = "weight", .elements = features[i] * features[i + 1]};
-        layers[i] = (struct dl_layer){.name = dl_arena_printf(&f->arena, "dense%d", i),
+        layers[i] = (struct dl_layer){.name = dl_arena_printf(&test_arena, "dense%d", i),
                                       .kind = &fake_kind,
                                       .in = {.channels = features[i], .size = {1, 1, 1}},
                                       .out = {.channels = features[i + 1], .size = {1, 1, 1}},
@@ -232,7 +231,7 @@ static inline enum dl_code fake_predict(struct dl_fake *f, struct dl_prediction 
     struct dl_err err = {0};
     struct dl_predict_options options = {.terms = true};
     return dl_predict(&(struct dl_predict_request){&f->system, &f->workload, &f->framework,
-                                                   &f->plan, &options, &f->arena},
+                                                   &f->plan, &options, &test_arena},
                       out, &err);
 }
 

@@ -20,14 +20,14 @@ struct gpt {
 static inline void gpt_make(struct gpt *g, struct dl_override *overrides, int count) {
     struct dl_err err = {0};
     fake_make(&g->f);
-    load_name("gpt", overrides, count, &g->f.arena, &g->workload);
+    load_name("gpt", overrides, count, &test_arena, &g->workload);
     g->f.framework.sync.mixed_gradient_bytes = 2;
     g->f.framework.splits_layers = g->f.framework.shards = true;
     g->f.plan.precision = DL_MIXED;
     g->f.plan.optimizer = DL_ADAM;
     g->f.plan.tp = g->f.plan.pp = g->f.plan.sp = g->f.plan.ep = 1;
     assert_int_equal(dl_transformer_prepare(&g->f.system, &g->workload, &g->f.framework, &g->f.plan,
-                                            &g->f.arena, &g->tf, &err),
+                                            &test_arena, &g->tf, &err),
                      DL_OK);
 }
 

@@ -33,7 +33,7 @@ static inline void make(struct bench *b, int count, const double *sizes, const d
     b->request.backward_end_s = ready[count - 1];
     b->request.phase_frac = 0.5;
     b->request.library = DL_LIB_NCCL;
-    b->request.arena = &b->fake.arena;
+    b->request.arena = &test_arena;
 }
 
 static inline void run(struct bench *b, const char *behaviour) {

@@ -13,17 +13,27 @@ static inline char *quoted(const char *text, struct dl_arena *arena) {
     return copy;
 }
 
-/* Builds from one document. */
+/* Builds from one document; err may be NULL. */
 static inline enum dl_code load_text(const char *text, struct dl_override *overrides, int count,
                                      struct dl_arena *arena, struct dl_workload *out,
                                      struct dl_err *err) {
     struct dl_json *doc = NULL;
     const struct dl_json *docs[1];
+    struct dl_err own;
+    if (err == NULL) err = &own;
     memset(err, 0, sizeof *err);
     text = quoted(text, arena);
     DL_TRY(dl_json_parse("test.json", text, strlen(text), arena, &doc, err));
     docs[0] = doc;
     return dl_workload_build(docs, 1, overrides, count, arena, out, err);
+}
+
+/* The same from test_arena; fails the test when that goes wrong. */
+static inline void build(struct dl_workload *out, const char *text) {
+    struct dl_err err;
+    memset(out, 0, sizeof *out);
+    if (load_text(text, NULL, 0, &test_arena, out, &err) != DL_OK)
+        fail_msg("%s: %s: %s", text, err.key, err.message);
 }
 
 /* Builds data/workloads/NAME.json; fails the test when that goes wrong. */

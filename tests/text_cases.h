@@ -14,6 +14,15 @@ typedef void text_case(void *user, const char *one, char *out);
 /* Whether two outcomes are equal; NULL: letter for letter. */
 typedef bool text_case_equal(const char *expected, const char *actual);
 
+/* Appends to an outcome. */
+static inline void text_case_add(char *out, const char *format, ...) {
+    const size_t used = strlen(out);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out + used, TEXT_CASE_BYTES - used, format, args);
+    va_end(args);
+}
+
 /* The same words, with numbers that differ by rounding at most. */
 static inline bool text_case_close(const char *expected, const char *actual) {
     while (*expected != 0 && *actual != 0) {

@@ -311,21 +311,18 @@ static enum dl_code fit_form(const struct dl_fit_set *set, struct dl_kernel_mode
     gsl_multifit_nlinear_parameters settings = gsl_multifit_nlinear_default_parameters();
     gsl_multifit_nlinear_workspace *work =
         gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &settings, rows, problem.count);
-    gsl_vector *start = gsl_vector_alloc(problem.count);
-    if (work == NULL || start == NULL) {
-        gsl_multifit_nlinear_free(work);
-        gsl_vector_free(start);
+    if (work == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
-    }
+    double first[PARAMETER_COUNT];
     for (size_t i = 0; i < problem.count; i++) {
         int p = problem.index[i];
-        gsl_vector_set(start, i,
-                       PARAMETERS[p].is_exponent ? problem.median[p] : log(problem.median[p]));
+        first[i] = PARAMETERS[p].is_exponent ? problem.median[p] : log(problem.median[p]);
     }
     gsl_multifit_nlinear_fdf function = {
         .f = residuals, .n = rows, .p = problem.count, .params = &problem};
     int info = 0;
-    int status = gsl_multifit_nlinear_init(start, &function, work);
+    const gsl_vector_view start = gsl_vector_view_array(first, problem.count);
+    int status = gsl_multifit_nlinear_init(&start.vector, &function, work);
     /* No further progress (GSL_ENOPROG) or too many iterations still give the best point so far. */
     if (status == GSL_SUCCESS)
         gsl_multifit_nlinear_driver(ITERATIONS, TOLERANCE, TOLERANCE, 0.0, NULL, NULL, &info, work);
@@ -338,7 +335,6 @@ static enum dl_code fit_form(const struct dl_fit_set *set, struct dl_kernel_mode
         double *value = member(model, PARAMETERS[problem.index[i]].offset);
         *value = dl_fit_round(*value, DIGITS);
     }
-    gsl_vector_free(start);
     gsl_multifit_nlinear_free(work);
     if (status != GSL_SUCCESS || !isfinite(model->rate_flop_per_s))
         return dl_fail(err, DL_ERR_INPUT, "the fit of kernel times failed: %s",

@@ -10,7 +10,6 @@
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multimin.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/statistics/stats.h"
@@ -34,7 +33,29 @@ struct process {
     gsl_matrix *covariance; /* then its Cholesky factor, then its inverse */
     gsl_matrix *shape_part; /* 1 / (1 + d^2) */
     gsl_vector *alpha;      /* covariance^-1 y */
+    struct dl_arena *scratch;
 };
+
+static gsl_vector *new_vector(struct dl_arena *arena, size_t n) {
+    gsl_vector *v = dl_arena_alloc(arena, 1, sizeof *v);
+    *v = gsl_vector_view_array(dl_arena_alloc(arena, n, sizeof(double)), n).vector;
+    return v;
+}
+
+static gsl_matrix *new_matrix(struct dl_arena *arena, size_t rows, size_t columns) {
+    gsl_matrix *m = dl_arena_alloc(arena, 1, sizeof *m);
+    *m = gsl_matrix_view_array(dl_arena_alloc(arena, rows * columns, sizeof(double)), rows, columns)
+             .matrix;
+    return m;
+}
+
+/* Over n samples, of which it gets the features and y later. */
+static void allocate(struct process *p, size_t n) {
+    p->n = n;
+    p->covariance = new_matrix(p->scratch, n, n);
+    p->shape_part = new_matrix(p->scratch, n, n);
+    p->alpha = new_vector(p->scratch, n);
+}
 
 static double prior(double log_value, double median, double sd, double *gradient) {
     double z = (log_value - log(median)) / sd;
@@ -55,12 +76,16 @@ static double apart(const struct process *p, size_t i, size_t j, size_t f, const
     return p->distance == DL_DISTANCE_MAGNITUDES ? fabs(d) : d * d;
 }
 
+static double distance_between(const struct process *p, size_t i, size_t j, const double *lengths) {
+    double distance = 0.0;
+    for (size_t f = 0; f < p->axes; f++) distance += apart(p, i, j, f, lengths);
+    return distance;
+}
+
 static void fill_covariance(struct process *p, const double *lengths, double signal, double noise) {
     for (size_t i = 0; i < p->n; i++)
         for (size_t j = 0; j <= i; j++) {
-            double distance = 0.0;
-            for (size_t f = 0; f < p->axes; f++) distance += apart(p, i, j, f, lengths);
-            double part = 1.0 / (1.0 + distance);
+            double part = 1.0 / (1.0 + distance_between(p, i, j, lengths));
             double value = signal * signal * part + (i == j ? noise * noise : 0.0);
             gsl_matrix_set(p->shape_part, i, j, part);
             gsl_matrix_set(p->shape_part, j, i, part);
@@ -151,36 +176,17 @@ static double maximize(struct process *p, gsl_vector *theta) {
 static double maximize_thinned(struct process *p, gsl_vector *theta) {
     if (p->n <= MANY) return maximize(p, theta);
     struct process thin = *p;
-    thin.n = MANY;
-    double *features = malloc(sizeof(double) * MANY * (p->axes + 1)), *y = features;
-    thin.covariance = gsl_matrix_alloc(MANY, MANY);
-    thin.shape_part = gsl_matrix_alloc(MANY, MANY);
-    thin.alpha = gsl_vector_calloc(MANY);
-    double least = INFINITY;
-    if (features != NULL && thin.covariance != NULL && thin.shape_part != NULL &&
-        thin.alpha != NULL) {
-        y = features + MANY * p->axes;
-        for (size_t i = 0; i < MANY; i++) {
-            const size_t from = i * p->n / MANY;
-            for (size_t f = 0; f < p->axes; f++)
-                features[f * MANY + i] = p->features[f * p->n + from];
-            y[i] = p->y[from];
-        }
-        thin.features = features;
-        thin.y = y;
-        least = maximize(&thin, theta);
+    allocate(&thin, MANY);
+    double *features = dl_arena_alloc(p->scratch, MANY * p->axes, sizeof *features),
+           *y = dl_arena_alloc(p->scratch, MANY, sizeof *y);
+    for (size_t i = 0; i < MANY; i++) {
+        const size_t from = i * p->n / MANY;
+        for (size_t f = 0; f < p->axes; f++) features[f * MANY + i] = p->features[f * p->n + from];
+        y[i] = p->y[from];
     }
-    gsl_matrix_free(thin.covariance);
-    gsl_matrix_free(thin.shape_part);
-    gsl_vector_free(thin.alpha);
-    free(features);
-    return least;
-}
-
-static double distance_between(const struct process *p, size_t i, size_t j, const double *lengths) {
-    double distance = 0.0;
-    for (size_t f = 0; f < p->axes; f++) distance += apart(p, i, j, f, lengths);
-    return distance;
+    thin.features = features;
+    thin.y = y;
+    return maximize(&thin, theta);
 }
 
 /* The samples that the model keeps: all, else MAX_POINTS, half of them evenly and half each as far
@@ -214,48 +220,40 @@ struct hyper {
 /* Weights of the chosen samples in the sum of their covariances that is nearest to all samples
  * (subset of regressors: Rasmussen and Williams 2006, section 8.3.1):
  * (K_mn K_nm + noise^2 K_mm) w = K_mn y. */
-static bool weigh(const struct process *p, const struct hyper *h, const size_t *chosen, size_t m,
+static void weigh(const struct process *p, const struct hyper *h, const size_t *chosen, size_t m,
                   double *weights) {
     const double *lengths = h->lengths, noise = h->noise, square = h->signal * h->signal;
-    gsl_matrix *to_all = gsl_matrix_alloc(p->n, m), *sum = gsl_matrix_alloc(m, m);
-    gsl_vector *w = gsl_vector_alloc(m);
-    const bool ready = to_all != NULL && sum != NULL && w != NULL;
-    if (ready) {
-        for (size_t i = 0; i < p->n; i++)
-            for (size_t j = 0; j < m; j++)
-                gsl_matrix_set(to_all, i, j,
-                               square / (1.0 + distance_between(p, i, chosen[j], lengths)));
-        for (size_t i = 0; i < m; i++)
-            for (size_t j = 0; j < m; j++)
-                gsl_matrix_set(sum, i, j, noise * noise * gsl_matrix_get(to_all, chosen[i], j));
-        gsl_blas_dsyrk(CblasLower, CblasTrans, 1.0, to_all, 1.0, sum);
-        gsl_vector_const_view y = gsl_vector_const_view_array(p->y, p->n);
-        gsl_blas_dgemv(CblasTrans, 1.0, to_all, &y.vector, 0.0, w);
-        for (size_t i = 0; i < m; i++)
-            gsl_matrix_set(sum, i, i, gsl_matrix_get(sum, i, i) * (1.0 + 1e-9) + 1e-12);
-        gsl_linalg_cholesky_decomp1(sum);
-        gsl_linalg_cholesky_svx(sum, w);
-        for (size_t j = 0; j < m; j++) weights[j] = square * gsl_vector_get(w, j);
-    }
-    gsl_matrix_free(to_all);
-    gsl_matrix_free(sum);
-    gsl_vector_free(w);
-    return ready;
+    gsl_matrix *to_all = new_matrix(p->scratch, p->n, m), *sum = new_matrix(p->scratch, m, m);
+    gsl_vector *w = new_vector(p->scratch, m);
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t j = 0; j < m; j++)
+            gsl_matrix_set(to_all, i, j,
+                           square / (1.0 + distance_between(p, i, chosen[j], lengths)));
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < m; j++)
+            gsl_matrix_set(sum, i, j, noise * noise * gsl_matrix_get(to_all, chosen[i], j));
+    gsl_blas_dsyrk(CblasLower, CblasTrans, 1.0, to_all, 1.0, sum);
+    gsl_vector_const_view y = gsl_vector_const_view_array(p->y, p->n);
+    gsl_blas_dgemv(CblasTrans, 1.0, to_all, &y.vector, 0.0, w);
+    for (size_t i = 0; i < m; i++)
+        gsl_matrix_set(sum, i, i, gsl_matrix_get(sum, i, i) * (1.0 + 1e-9) + 1e-12);
+    gsl_linalg_cholesky_decomp1(sum);
+    gsl_linalg_cholesky_svx(sum, w);
+    for (size_t j = 0; j < m; j++) weights[j] = square * gsl_vector_get(w, j);
 }
 
 /* Rounds the lengths, then points from the rounded lengths, then weights from the rounded points,
  * so that the numbers in the file are consistent. */
-static bool write_model(struct process *p, const gsl_vector *theta, struct dl_kernel_model *model) {
+static void write_model(struct process *p, const gsl_vector *theta, struct dl_kernel_model *model) {
     enum { HYPER_DIGITS = 3, POINT_DIGITS = 6, WEIGHT_DIGITS = 8 };
     double lengths[DL_FEATURES_MAX] = {0};
-    size_t *chosen = malloc(p->n * sizeof *chosen);
-    double *scratch = malloc(p->n * sizeof *scratch);
-    bool ready = chosen != NULL && scratch != NULL;
+    size_t *chosen = dl_arena_alloc(p->scratch, p->n, sizeof *chosen);
+    double *scratch = dl_arena_alloc(p->scratch, p->n, sizeof *scratch);
     for (size_t f = 0; f < p->axes; f++)
         lengths[f] = model->correction.lengths[f] =
             dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
-    const size_t count = ready ? choose_points(p, lengths, chosen, scratch) : 0;
-    for (size_t f = 0; f < p->axes && ready; f++) {
+    const size_t count = choose_points(p, lengths, chosen, scratch);
+    for (size_t f = 0; f < p->axes; f++) {
         model->correction.domain_low[f] = INFINITY;
         model->correction.domain_high[f] = -INFINITY;
         for (size_t i = 0; i < p->n; i++) {
@@ -269,44 +267,40 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
     }
     double signal = dl_fit_round(exp(gsl_vector_get(theta, p->axes)), HYPER_DIGITS);
     double noise = dl_fit_round(exp(gsl_vector_get(theta, p->axes + 1)), HYPER_DIGITS);
-    if (ready && count == p->n) {
+    if (count == p->n) {
         fill_covariance(p, lengths, signal, noise);
         factorize(p);
         for (size_t i = 0; i < p->n; i++)
             scratch[i] = signal * signal * gsl_vector_get(p->alpha, i);
-    } else if (ready) {
-        ready = weigh(p, &(struct hyper){lengths, signal, noise}, chosen, count, scratch);
+    } else {
+        weigh(p, &(struct hyper){lengths, signal, noise}, chosen, count, scratch);
     }
-    for (size_t i = 0; i < count && ready; i++)
+    for (size_t i = 0; i < count; i++)
         model->correction.weights[i] = dl_fit_round(scratch[i], WEIGHT_DIGITS);
     model->correction.point_count = (int)(p->axes * count);
     model->correction.weight_count = (int)count;
-    free(chosen);
-    free(scratch);
-    return ready;
 }
 
 /* Leave-one-out means of each sample (Rasmussen and Williams 2006, section 5.4.2); for many
  * samples, where one has little weight, the mean itself. */
-static bool others_say(struct process *p, const struct hyper *h, size_t *chosen, double *scratch,
+static void others_say(struct process *p, const struct hyper *h, size_t *chosen, double *scratch,
                        double *mean) {
     const double *lengths = h->lengths;
     const size_t count = choose_points(p, lengths, chosen, scratch);
     if (count < p->n) {
-        if (!weigh(p, h, chosen, count, scratch)) return false;
+        weigh(p, h, chosen, count, scratch);
         for (size_t i = 0; i < p->n; i++) {
             mean[i] = 0.0;
             for (size_t j = 0; j < count; j++)
                 mean[i] += scratch[j] / (1.0 + distance_between(p, i, chosen[j], lengths));
         }
-        return true;
+        return;
     }
     fill_covariance(p, lengths, h->signal, h->noise);
     factorize(p);
     gsl_linalg_cholesky_invert(p->covariance);
     for (size_t i = 0; i < p->n; i++)
         mean[i] = p->y[i] - gsl_vector_get(p->alpha, i) / gsl_matrix_get(p->covariance, i, i);
-    return true;
 }
 
 static const double NO_TIMER_IS_BETTER = 1e-3; /* log */
@@ -315,19 +309,19 @@ static const double NO_TIMER_IS_BETTER = 1e-3; /* log */
  * pseudo-observations of Huber's estimate (Huber 1981, section 7.8). One time can be that of two
  * kernels, or of a library that chose badly; the length scales and the noise of plain least squares
  * follow such times. */
-static bool draw_in(struct process *p, const gsl_vector *theta, const double *measured, double *y,
-                    double *scratch, double *most) {
+static void draw_in(struct process *p, const gsl_vector *theta, const double *measured, double *y,
+                    double *most) {
     enum { ROUNDS = 3 };
     static const double DEVIATIONS = 1.0, NORMAL_50 = 0.6745;
-    double lengths[DL_FEATURES_MAX] = {0}, *mean = scratch + p->n;
-    size_t *chosen = malloc(p->n * sizeof *chosen);
-    bool ready = chosen != NULL;
+    double lengths[DL_FEATURES_MAX] = {0};
+    double *mean = dl_arena_alloc(p->scratch, p->n, sizeof *mean),
+           *scratch = dl_arena_alloc(p->scratch, p->n, sizeof *scratch);
+    size_t *chosen = dl_arena_alloc(p->scratch, p->n, sizeof *chosen);
     for (size_t f = 0; f < p->axes; f++) lengths[f] = exp(gsl_vector_get(theta, f));
     const struct hyper h = {lengths, exp(gsl_vector_get(theta, p->axes)),
                             exp(gsl_vector_get(theta, p->axes + 1))};
-    for (int round = 0; round < ROUNDS && ready; round++) {
-        ready = others_say(p, &h, chosen, scratch, mean);
-        if (!ready) break;
+    for (int round = 0; round < ROUNDS; round++) {
+        others_say(p, &h, chosen, scratch, mean);
         for (size_t i = 0; i < p->n; i++) scratch[i] = fabs(measured[i] - mean[i]);
         dl_sort(scratch, p->n);
         *most = fmax(DEVIATIONS / NORMAL_50 * dl_quantile_sorted(scratch, p->n, 0.5),
@@ -335,8 +329,6 @@ static bool draw_in(struct process *p, const gsl_vector *theta, const double *me
         for (size_t i = 0; i < p->n; i++)
             y[i] = mean[i] + fmax(-*most, fmin(measured[i] - mean[i], *most));
     }
-    free(chosen);
-    return ready;
 }
 
 static int axis_named(enum dl_op op, const char *name) {
@@ -369,28 +361,26 @@ static double fit_form(struct process *p, const struct dl_fit_form *form,
 
 /* Fits the hyperparameters again without contradicted samples; y: the samples of *p. Where that
  * explains the samples worse (without any noise the covariance is nearly singular), they stay. */
-static bool make_robust(struct process *p, double *y, gsl_vector *theta) {
-    enum { TIMES = 2, ARRAYS = 3 };
-    double *measured = malloc(ARRAYS * p->n * sizeof *measured), before[DL_FEATURES_MAX + 2];
+static void make_robust(struct process *p, double *y, gsl_vector *theta) {
+    enum { TIMES = 2 };
+    double *measured = dl_arena_alloc(p->scratch, p->n, sizeof *measured);
+    double before[DL_FEATURES_MAX + 2];
     double most[TIMES] = {0};
     gsl_vector_view used = gsl_vector_subvector(theta, 0, p->axes + 2);
-    bool ready = measured != NULL;
     for (size_t i = 0; i < p->axes + 2; i++) before[i] = gsl_vector_get(theta, i);
-    if (ready) memcpy(measured, y, p->n * sizeof *y);
-    for (int i = 0; i < TIMES && ready; i++) {
-        ready = draw_in(p, theta, measured, y, measured + p->n, &most[i]);
+    memcpy(measured, y, p->n * sizeof *y);
+    for (int i = 0; i < TIMES; i++) {
+        draw_in(p, theta, measured, y, &most[i]);
         maximize_thinned(p, &used.vector);
     }
-    if (ready && !(most[TIMES - 1] <= 2.0 * most[0])) {
+    if (!(most[TIMES - 1] <= 2.0 * most[0])) {
         memcpy(y, measured, p->n * sizeof *y);
         for (size_t i = 0; i < p->axes + 2; i++) gsl_vector_set(theta, i, before[i]);
     }
-    free(measured);
-    return ready;
 }
 
 /* Writes the best form of the operation and pass to *model; y: the samples of *p. */
-static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *features, double *y,
+static void fit_forms(struct process *p, const struct dl_fit_set *set, double *features, double *y,
                       gsl_vector *theta, struct dl_kernel_model *model) {
     double least = INFINITY;
     int best = -1, last = -1;
@@ -404,8 +394,8 @@ static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *f
         }
     }
     if (best != last) fit_form(p, &dl_fit_forms[best], set, features, theta, model);
-    if (set->of_many && !make_robust(p, y, theta)) return false;
-    return write_model(p, theta, model);
+    if (set->of_many) make_robust(p, y, theta);
+    write_model(p, theta, model);
 }
 
 double dl_fit_level(const struct dl_fit_set *set, const double *residuals, double *scratch) {
@@ -439,27 +429,18 @@ static void model_alloc(struct dl_kernel_model *model, size_t n, struct dl_arena
 enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals,
                             struct dl_arena *arena, struct dl_kernel_model *model,
                             struct dl_err *err) {
-    size_t n = set->count;
-    double *y = dl_arena_alloc(arena, n, sizeof(double)),
-           *features = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
-    struct process p = {.n = n, .features = features, .y = y};
-    p.covariance = gsl_matrix_alloc(n, n);
-    p.shape_part = gsl_matrix_alloc(n, n);
-    p.alpha = gsl_vector_calloc(n);
-    gsl_vector *theta = gsl_vector_alloc(DL_FEATURES_MAX + 2);
+    struct dl_arena scratch = {0};
+    const size_t n = set->count;
+    double *y = dl_arena_alloc(&scratch, n, sizeof(double)),
+           *features = dl_arena_alloc(&scratch, DL_FEATURES_MAX * n, sizeof(double));
+    struct process p = {.features = features, .y = y, .scratch = &scratch};
+    allocate(&p, n);
     model_alloc(model, n, arena);
-    bool ready = p.covariance != NULL && p.shape_part != NULL && p.alpha != NULL && theta != NULL;
-    if (ready) {
-        model->correction.offset = dl_fit_round(dl_fit_level(set, residuals, y), 6);
-        double bound = outlier_bound(residuals, n, model->correction.offset, y);
-        for (size_t i = 0; i < n; i++)
-            y[i] = fmax(-bound, fmin(residuals[i] - model->correction.offset, bound));
-        ready = fit_forms(&p, set, features, y, theta, model);
-    }
-    gsl_matrix_free(p.covariance);
-    gsl_matrix_free(p.shape_part);
-    gsl_vector_free(p.alpha);
-    gsl_vector_free(theta);
-    if (!ready) return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    model->correction.offset = dl_fit_round(dl_fit_level(set, residuals, y), 6);
+    const double bound = outlier_bound(residuals, n, model->correction.offset, y);
+    for (size_t i = 0; i < n; i++)
+        y[i] = fmax(-bound, fmin(residuals[i] - model->correction.offset, bound));
+    fit_forms(&p, set, features, y, new_vector(&scratch, DL_FEATURES_MAX + 2), model);
+    dl_arena_free(&scratch);
     return dl_kernel_model_pack(model, arena, err);
 }

@@ -91,9 +91,9 @@ static double best_rate(const struct dl_cal_maker *m, const char *probe) {
 static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_device *d = &m->out->profile;
     const struct dl_cal_host *host = &m->run->host;
-    d->unit_count = m->journal->header.cores > 0 ? m->journal->header.cores
-                    : host->allowed > 0          ? host->allowed
-                                                 : host->cores;
+    d->unit_count = m->journal->header.choice.cores > 0 ? m->journal->header.choice.cores
+                    : host->allowed > 0                 ? host->allowed
+                                                        : host->cores;
     d->summary = dl_arena_printf(m->arena, "%s, %lld core%s as one device", host->cpu,
                                  (long long)d->unit_count, d->unit_count == 1 ? "" : "s");
     if (dl_known(host->memory_bytes)) d->memory_bytes = host->memory_bytes;
@@ -232,7 +232,7 @@ static double fastest_s(const struct dl_raw_sample *s) {
 
 /* F-SHARED-HOST: how devices of one host slow each other down; virtual nodes. */
 static void share_host(struct dl_cal_maker *m) {
-    const struct dl_cal_header *h = &m->journal->header;
+    const struct dl_cal_choice *h = &m->journal->header.choice;
     struct dl_device *d = &m->out->profile;
     const int64_t devices = h->cores > 0 ? m->run->host.cores / h->cores : 1;
     const struct dl_raw_sample *one = concurrent(m, false, 1),
@@ -269,8 +269,8 @@ static void describe(struct dl_cal_maker *m) {
     m->out->comment =
         "Written by dlmodel calibrate. The samples behind all numbers are in \"samples\".";
     dl_cal_note(m, "started", m->journal->header.started);
-    dl_cal_note(m, "mode", m->journal->header.quick ? "quick" : "full");
-    note_number(m, "budget_s", m->journal->header.budget_s);
+    dl_cal_note(m, "mode", m->journal->header.choice.quick ? "quick" : "full");
+    note_number(m, "budget_s", m->journal->header.choice.budget_s);
     note_number(m, "seconds", m->run->seconds);
     dl_cal_note(m, "resumed", m->run->resumed ? "yes; seconds counts the last part only" : NULL);
     dl_cal_note(m, "cpu", host->cpu);

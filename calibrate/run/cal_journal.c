@@ -15,29 +15,31 @@
         .required = need, .help = text                                                             \
     }
 
+#define CHOICE(member, type_, ...)                                                                 \
+    DL_FIELD_IN(struct dl_cal_header, choice, member, type_, __VA_ARGS__)
 static const struct dl_field header_fields[] = {
     STRING(struct dl_cal_header, plan, true, "hash of the plan"),
     STRING(struct dl_cal_header, host, true, "host name and CPU"),
     STRING(struct dl_cal_header, started, true, "date and time"),
     STRING(struct dl_cal_header, load, false, "load average before the first sample"),
-    STRING(struct dl_cal_header, only, false, "--only"),
-    STRING(struct dl_cal_header, file_dir, false, "--file-dir"),
-    DL_FIELD(struct dl_cal_header, ranks, INTEGER, .min = 1, .max = 1e6, .required = true,
-             .help = "--ranks"),
-    STRING(struct dl_cal_header, hostfile, false, "--hostfile"),
-    STRING(struct dl_cal_header, launcher, false, "--launcher"),
-    DL_FIELD(struct dl_cal_header, nodes, INTEGER, .min = 1, .max = 1e6, .help = "--nodes"),
-    DL_FIELD(struct dl_cal_header, cores, INTEGER, .min = 1, .max = 4096, .help = "--cores"),
-    DL_FIELD(struct dl_cal_header, virtual_nodes, INTEGER, .min = 1, .max = 1e4,
-             .help = "--virtual-nodes"),
-    STRING(struct dl_cal_header, workload, false, "--workload"),
-    DL_FIELD(struct dl_cal_header, gpus, INTEGER, .min = 0, .max = 1e6,
-             .help = "devices of the plan"),
-    DL_FIELD(struct dl_cal_header, capability, INTEGER, .min = 0, .max = 1e4,
-             .help = "their compute capability, times 10"),
-    DL_FIELD(struct dl_cal_header, budget_s, NUMBER, .min = 0, .max = 1e7, .required = true,
-             .help = "--budget"),
-    DL_FIELD(struct dl_cal_header, quick, BOOL, .help = "--quick"),
+    CHOICE(only, STRING, .help = "--only"),
+    CHOICE(file_dir, STRING, .help = "--file-dir"),
+    CHOICE(ranks, INTEGER, .min = 1, .max = 1e6, .required = true, .help = "--ranks"),
+    CHOICE(hostfile, STRING, .help = "--hostfile"),
+    CHOICE(launcher, STRING, .help = "--launcher"),
+    CHOICE(nodes, INTEGER, .min = 1, .max = 1e6, .has_fallback = true, .fallback = 1,
+           .help = "--nodes"),
+    CHOICE(cores, INTEGER, .max = 4096, .has_fallback = true, .help = "--cores"),
+    CHOICE(virtual_nodes, INTEGER, .max = 1e4, .has_fallback = true, .help = "--virtual-nodes"),
+    {.key = "workload",
+     .type = DL_FIELD_STRING,
+     .offset = offsetof(struct dl_cal_header, choice.workload_name),
+     .help = "--workload"},
+    CHOICE(gpus, INTEGER, .max = 1e6, .has_fallback = true, .help = "devices of the plan"),
+    CHOICE(capability, INTEGER, .max = 1e4, .has_fallback = true,
+           .help = "their compute capability, times 10"),
+    CHOICE(budget_s, NUMBER, .min = 0, .max = 1e7, .required = true, .help = "--budget"),
+    CHOICE(quick, BOOL, .help = "--quick"),
     {.key = NULL},
 };
 static const struct dl_schema header_schema = {.name = "journal header",
@@ -131,14 +133,8 @@ static enum dl_code keep_line(struct dl_cal_journal *j, const struct dl_cal_line
                                       : "expected a sample or a fact");
     }
     if (line->has_header) j->header = line->header;
-    if (line->has_sample) {
-        keep_sample(j, &line->sample, arena);
-        return DL_OK;
-    }
-    if (line->has_fact) {
-        keep_fact(j, line->fact.key, line->fact.value, arena);
-        return DL_OK;
-    }
+    if (line->has_sample) keep_sample(j, &line->sample, arena);
+    if (line->has_fact) keep_fact(j, line->fact.key, line->fact.value, arena);
     return DL_OK;
 }
 
@@ -201,22 +197,10 @@ static enum dl_code append(struct dl_cal_journal *j, const char *text, size_t le
     return DL_OK;
 }
 
-static enum dl_code append_line(struct dl_cal_journal *j, struct dl_json_writer *w,
-                                struct dl_err *err) {
-    const char *line = dl_arena_printf(w->arena, "%s\n", w->text);
-    return append(j, line, strlen(line), err);
-}
-
-static void text_member(struct dl_json_writer *w, const char *key, const char *value) {
-    if (value != NULL) dl_jw_string(w, key, value);
-}
-
-static void number_member(struct dl_json_writer *w, const char *key, double value) {
-    if (dl_known(value)) dl_jw_number(w, key, value);
-}
-
-static void count_member(struct dl_json_writer *w, const char *key, int64_t value) {
-    if (value != DL_ABSENT) dl_jw_integer(w, key, value);
+static enum dl_code append_line(struct dl_cal_journal *j, const struct dl_cal_line *line,
+                                struct dl_arena *arena, struct dl_err *err) {
+    const char *text = dl_json_line(&line_schema, line, arena);
+    return append(j, text, strlen(text), err);
 }
 
 enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header *header,
@@ -225,30 +209,8 @@ enum dl_code dl_cal_journal_create(const char *path, const struct dl_cal_header 
     *out = (struct dl_cal_journal){.path = path, .fd = -1, .header = *header};
     DL_TRY(open_locked(out, err));
     if (ftruncate(out->fd, 0) != 0) return failed(out, "empty", err);
-    struct dl_json_writer w;
-    dl_jw_init(&w, arena, true);
-    dl_jw_object(&w, NULL);
-    dl_jw_object(&w, "header");
-    dl_jw_string(&w, "plan", header->plan);
-    dl_jw_string(&w, "host", header->host);
-    dl_jw_string(&w, "started", header->started);
-    text_member(&w, "load", header->load);
-    text_member(&w, "only", header->only);
-    text_member(&w, "file_dir", header->file_dir);
-    text_member(&w, "hostfile", header->hostfile);
-    text_member(&w, "launcher", header->launcher);
-    text_member(&w, "workload", header->workload);
-    if (header->gpus > 0) dl_jw_integer(&w, "gpus", header->gpus);
-    if (header->gpus > 0) dl_jw_integer(&w, "capability", header->capability);
-    dl_jw_integer(&w, "ranks", header->ranks);
-    if (header->nodes > 1) dl_jw_integer(&w, "nodes", header->nodes);
-    if (header->cores > 0) dl_jw_integer(&w, "cores", header->cores);
-    if (header->virtual_nodes > 0) dl_jw_integer(&w, "virtual_nodes", header->virtual_nodes);
-    dl_jw_number(&w, "budget_s", header->budget_s);
-    dl_jw_bool(&w, "quick", header->quick);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return append_line(out, &w, err);
+    return append_line(out, &(struct dl_cal_line){.header = *header, .has_header = true}, arena,
+                       err);
 }
 
 enum dl_code dl_cal_journal_continue(struct dl_cal_journal *journal, struct dl_err *err) {
@@ -261,29 +223,8 @@ enum dl_code dl_cal_journal_continue(struct dl_cal_journal *journal, struct dl_e
 enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal,
                                    const struct dl_raw_sample *sample, struct dl_arena *arena,
                                    struct dl_err *err) {
-    struct dl_json_writer w;
-    dl_jw_init(&w, arena, true);
-    dl_jw_object(&w, NULL);
-    dl_jw_object(&w, "sample");
-    dl_jw_string(&w, "probe", sample->probe);
-    dl_jw_string(&w, "shape", sample->shape);
-    text_member(&w, "pass", sample->pass);
-    text_member(&w, "precision", sample->precision);
-    text_member(&w, "implementation", sample->implementation);
-    dl_jw_number(&w, "median_s", sample->median_s);
-    dl_jw_number(&w, "low_s", sample->low_s);
-    dl_jw_number(&w, "high_s", sample->high_s);
-    if (sample->clock_hz > 0) dl_jw_number(&w, "clock_hz", sample->clock_hz);
-    if (sample->power_w > 0) dl_jw_number(&w, "power_w", sample->power_w);
-    number_member(&w, "min_s", sample->min_s);
-    number_member(&w, "drift_frac", sample->drift_frac);
-    number_member(&w, "load_average", sample->load_average);
-    count_member(&w, "repeats", sample->repeats);
-    count_member(&w, "outliers", sample->outliers);
-    count_member(&w, "preempted", sample->preempted);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    DL_TRY(append_line(journal, &w, err));
+    DL_TRY(append_line(journal, &(struct dl_cal_line){.sample = *sample, .has_sample = true}, arena,
+                       err));
     keep_sample(journal, sample, arena);
     return DL_OK;
 }
@@ -292,15 +233,8 @@ enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key
                                  struct dl_arena *arena, struct dl_err *err) {
     const char *known = dl_cal_journal_find(journal, key);
     if (known != NULL && strcmp(known, value) == 0) return DL_OK;
-    struct dl_json_writer w;
-    dl_jw_init(&w, arena, true);
-    dl_jw_object(&w, NULL);
-    dl_jw_object(&w, "fact");
-    dl_jw_string(&w, "key", key);
-    dl_jw_string(&w, "value", value);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    DL_TRY(append_line(journal, &w, err));
+    DL_TRY(append_line(journal, &(struct dl_cal_line){.fact = {key, value}, .has_fact = true},
+                       arena, err));
     keep_fact(journal, key, value, arena);
     return DL_OK;
 }

@@ -8,18 +8,11 @@
 #include "model/machine/system.h"
 
 struct dl_cal_header {
-    const char *plan;         /* hash of the plan, hexadecimal */
-    const char *host;         /* host name and CPU: no other machine may resume it */
-    const char *started;      /* date and time */
-    const char *load;         /* load average before the first sample */
-    const char *workload;     /* --workload */
-    int64_t gpus, capability; /* of the plan; absent: none */
-    const char *only, *file_dir;
-    const char *hostfile, *launcher;
-    int64_t ranks, nodes;         /* nodes: DL_ABSENT is 1 */
-    int64_t cores, virtual_nodes; /* --cores, --virtual-nodes; DL_ABSENT: not given */
-    double budget_s;
-    bool quick;
+    const char *plan;    /* hash of the plan, hexadecimal */
+    const char *host;    /* host name and CPU: no other machine may resume it */
+    const char *started; /* date and time */
+    const char *load;    /* load average before the first sample */
+    struct dl_cal_choice choice;
 };
 
 struct dl_cal_fact {

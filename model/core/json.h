@@ -189,6 +189,8 @@ const char *dl_json_name(const struct dl_json *doc); /* the file's name */
  * with enough digits to read back the same double, a newline at the end. NULL when out of memory.
  * Never writes NaN or infinity. Loading the text gives the same object again. */
 char *dl_json_text(const struct dl_schema *schema, const void *object, struct dl_arena *arena);
+/* The same in one line, with its newline. */
+char *dl_json_line(const struct dl_schema *schema, const void *object, struct dl_arena *arena);
 
 /* Shortest of %.15g, %.16g, %.17g that reads back as the same double; "null" for NaN and
  * infinities. */

@@ -175,10 +175,11 @@ static void write_members(struct dl_json_writer *w, const struct dl_schema *sche
         if (is_present(f, object)) write_field(w, f, object);
 }
 
-char *dl_json_text(const struct dl_schema *schema, const void *object, struct dl_arena *arena) {
+static char *text_of(const struct dl_schema *schema, const void *object, bool compact,
+                     struct dl_arena *arena) {
     struct dl_json_writer w;
 
-    dl_jw_init(&w, arena, false);
+    dl_jw_init(&w, arena, compact);
     dl_jw_object(&w, NULL);
     if (schema->top_level) {
         dl_jw_string(&w, "format", schema->name);
@@ -186,4 +187,12 @@ char *dl_json_text(const struct dl_schema *schema, const void *object, struct dl
     }
     write_members(&w, schema, object);
     return dl_jw_text(&w);
+}
+
+char *dl_json_text(const struct dl_schema *schema, const void *object, struct dl_arena *arena) {
+    return text_of(schema, object, false, arena);
+}
+
+char *dl_json_line(const struct dl_schema *schema, const void *object, struct dl_arena *arena) {
+    return text_of(schema, object, true, arena);
 }

@@ -138,17 +138,18 @@ probe die 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
 check 'a rank that dies' 6 'rank 1 of 3 .* was killed by signal 9'
 # The others end because of it, and a busy machine may show their ends first: the one that started them looks when all have ended.
 # On a busy machine it may see the first end before it is stopped: then again.
+running() { ps -o stat= --ppid "$pid" | grep -cv '^Z'; }
 for _ in $(seq 1 20); do
     FAKE_CUDA=die FAKE_CUDA_COUNT=3 LD_LIBRARY_PATH=$fakes "$fakes/dlmodel-probe-nccl" --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01 \
         > "$work/out" 2> "$work/err" < /dev/null &
     pid=$!
     for _ in $(seq 1 6000); do [ "$(pgrep -c -P "$pid")" -eq 3 ] && break; sleep 0.01; done
     kill -STOP "$pid"
-    for _ in $(seq 1 600); do # pgrep does not find those that have ended
-        [ "$(pgrep -c -P "$pid")" -eq 0 ] && break
+    for _ in $(seq 1 600); do # those that have ended stay as zombies, which pgrep counts too
+        [ "$(running)" -eq 0 ] && break
         sleep 0.1
     done
-    if [ "$(pgrep -c -P "$pid")" -gt 0 ] || [ "$(ps -o stat= --ppid "$pid" | grep -c '^Z')" -eq 3 ]; then break; fi
+    if [ "$(running)" -gt 0 ] || [ "$(ps -o stat= --ppid "$pid" | grep -c '^Z')" -eq 3 ]; then break; fi
     kill -CONT "$pid"
     wait "$pid"
 done

@@ -140,17 +140,16 @@ static void laws_of_advice(void **state) {
     int states = 0;
     for (int k = 0; k < CASES; k++) {
         struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_prediction prediction;
         const struct dl_system *system = all.systems[upto(all.system_count)];
         const struct dl_workload *workload = all.workloads[upto(all.workload_count)];
         const struct dl_framework *framework = all.frameworks[upto(all.framework_count)];
         struct dl_plan plan = a_plan(workload);
         const struct dl_predict_options options = {.terms = false};
-        if (dl_plan_complete(system, workload, framework, &plan, &err) == DL_OK &&
+        if (dl_plan_complete(system, workload, framework, &plan, NULL) == DL_OK &&
             dl_predict(
                 &(struct dl_predict_request){system, workload, framework, &plan, &options, &arena},
-                &prediction, &err) == DL_OK) {
+                &prediction, NULL) == DL_OK) {
             states++;
             ask_every_item(&(struct dl_advise_state){.system = system,
                                                      .workload = workload,

@@ -59,7 +59,6 @@ static bool stays(const struct dl_predict_request *r, const struct dl_prediction
     struct dl_device device = *r->system->device;
     struct dl_rate rates[16];
     struct dl_prediction after;
-    struct dl_err err = {0};
     if (more.as_measured == NULL) more.as_measured = r->system;
     switch (p->bottleneck) {
     case DL_BOUND_INTRA:
@@ -81,7 +80,7 @@ static bool stays(const struct dl_predict_request *r, const struct dl_prediction
     dl_system_what_if(r->system, &more, r->arena);
     assert_int_equal(dl_predict(&(struct dl_predict_request){&more, r->workload, r->framework,
                                                              r->plan, NULL, r->arena},
-                                &after, &err),
+                                &after, NULL),
                      DL_OK);
     return after.bottleneck == p->bottleneck;
 }
@@ -94,12 +93,11 @@ static void compare(struct dl_arena *arena) {
     const struct dl_framework *framework = all.frameworks[upto(all.framework_count)];
     struct dl_plan plan = any_plan(); /* complete: idle links are left out */
     plan.devices_per_node = system->devices_per_node;
-    struct dl_err err = {0};
     struct dl_prediction p;
     struct dl_saving gains[DL_MAX_LIMITS];
     int count = 0;
     if (dl_predict(&(struct dl_predict_request){system, workload, framework, &plan, NULL, arena},
-                   &p, &err) != DL_OK)
+                   &p, NULL) != DL_OK)
         return;
     if (!p.fits) return;
     const struct dl_predict_request request = {.system = system,
@@ -107,7 +105,7 @@ static void compare(struct dl_arena *arena) {
                                                .framework = framework,
                                                .plan = &plan,
                                                .arena = arena};
-    assert_int_equal(dl_gains_of(&request, p.iteration_s, gains, &count, &err), DL_OK);
+    assert_int_equal(dl_gains_of(&request, p.iteration_s, gains, &count, NULL), DL_OK);
     double own = 0;
     for (int i = 0; i < count; i++)
         if (gains[i].relieves & 1u << p.bottleneck) own += gains[i].saved_frac;

@@ -45,7 +45,6 @@ struct cell {
 
 static bool predict(const struct cell *c, const struct dl_framework *framework,
                     struct dl_arena *arena, struct dl_prediction *out) {
-    struct dl_err err = {0};
     const struct dl_plan plan = {.strategy = dl_strategy_find(c->strategy),
                                  .nodes = c->nodes,
                                  .precision = c->precision,
@@ -54,7 +53,7 @@ static bool predict(const struct cell *c, const struct dl_framework *framework,
                                  .input.synthetic = true};
     return dl_predict(
                &(struct dl_predict_request){c->system, c->workload, framework, &plan, NULL, arena},
-               out, &err) == DL_OK;
+               out, NULL) == DL_OK;
 }
 
 /* Servers that update for the workers take the update off them, and a sharded update most of it:
@@ -155,7 +154,6 @@ static void nothing_beats_the_bound_of_a_split(void **state) {
     int compared = 0;
     for (int i = 0; i < 40000 / step(); i++) {
         struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_prediction bound, p;
         const struct dl_system *system =
             all.systems[check_random(&seed) % (uint64_t)all.system_count];
@@ -167,9 +165,9 @@ static void nothing_beats_the_bound_of_a_split(void **state) {
         if (is_bounded(framework) &&
             dl_predict(
                 &(struct dl_predict_request){system, workload, framework, &plan, NULL, &arena}, &p,
-                &err) == DL_OK &&
+                NULL) == DL_OK &&
             dl_predict(&(struct dl_predict_request){system, workload, ideal, &plan, NULL, &arena},
-                       &bound, &err) == DL_OK) {
+                       &bound, NULL) == DL_OK) {
             compared++;
             if (p.iteration_s < least_s(&bound, &p) * (1 - 1e-9))
                 fail_msg("%s on %s, %s, %s, %lld nodes, %s, shard %lld, tp %lld, pp %lld, sp %lld, "

@@ -25,10 +25,9 @@ struct scene {
 
 static enum dl_code predict(const struct scene *s, const struct dl_plan *plan,
                             struct dl_arena *arena, struct dl_prediction *out) {
-    struct dl_err err = {0};
     return dl_predict(
         &(struct dl_predict_request){s->system, s->workload, s->framework, plan, NULL, arena}, out,
-        &err);
+        NULL);
 }
 
 static bool near(double a, double b) {

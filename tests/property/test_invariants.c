@@ -58,12 +58,11 @@ static bool near(double a, double b) {
 }
 
 static bool predict(const struct subject *s, struct dl_arena *arena, struct dl_prediction *out) {
-    struct dl_err err = {0};
     struct dl_plan plan = s->plan;
     made++;
     return dl_predict(&(struct dl_predict_request){&s->system, s->workload, &s->framework, &plan,
                                                    NULL, arena},
-                      out, &err) == DL_OK;
+                      out, NULL) == DL_OK;
 }
 
 /* Points into the copies of the subject itself. */
@@ -174,13 +173,12 @@ static void check_one(const struct subject *s, const struct dl_prediction *p) {
 /* The terms that explain prints add up to the parts of the prediction. */
 static void check_terms(const struct subject *s, struct dl_arena *arena) {
     const struct dl_predict_options with_terms = {.terms = true};
-    struct dl_err err = {0};
     struct dl_prediction p;
     double forward_s = 0, backward_s = 0, comm_s = 0, memory_bytes = 0;
     struct dl_plan plan = s->plan;
     if (dl_predict(&(struct dl_predict_request){&s->system, s->workload, &s->framework, &plan,
                                                 &with_terms, arena},
-                   &p, &err) != DL_OK)
+                   &p, NULL) != DL_OK)
         return;
     for (int i = 0; i < p.term_count; i++) {
         const struct dl_term *term = &p.terms[i];
@@ -417,7 +415,6 @@ static void check_topology(void) {
 
 /* Groups of nodes of one job in any order. */
 static void check_groups(const struct subject *s, struct dl_arena *arena) {
-    struct dl_err err = {0};
     struct dl_prediction a, b;
     struct dl_plan plan_a, plan_b, plan = s->plan;
     const struct dl_system *others[] = {&s->system, all.systems[upto(all.system_count)],
@@ -432,9 +429,9 @@ static void check_groups(const struct subject *s, struct dl_arena *arena) {
     plan.devices_per_node = 1;
     struct dl_heterogeneous_question question = {&one, s->workload, &s->framework, &plan};
     const bool first =
-        dl_heterogeneous_predict(&question, false, arena, &plan_a, &a, &err) == DL_OK;
+        dl_heterogeneous_predict(&question, false, arena, &plan_a, &a, NULL) == DL_OK;
     question.job = &two;
-    if (dl_heterogeneous_predict(&question, false, arena, &plan_b, &b, &err) == DL_OK && first)
+    if (dl_heterogeneous_predict(&question, false, arena, &plan_b, &b, NULL) == DL_OK && first)
         require(s, "order of groups", near(a.iteration_s, b.iteration_s), a.iteration_s,
                 b.iteration_s);
 }
@@ -493,7 +490,7 @@ static void any_prediction(void **state) {
         check_collective();
         if (once_in(64)) check_topology();
         dl_arena_free(&arena);
-        if (is_fake) dl_arena_free(&fake.arena);
+        dl_arena_free(&test_arena);
     }
     print_message("# %lld predictions, %lld refused, %lld pairs, %d laws broken\n", (long long)made,
                   (long long)refused, (long long)pairs, failures);

@@ -150,7 +150,6 @@ static void every_pass(void **state) {
     for (int c = 0; c < CASES; c++) {
         random_case(false);
         struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_pipeline_passes all;
         const struct dl_pipeline_order order = {.schedule = sim.schedule,
                                                 .stages = sim.stages,
@@ -159,7 +158,7 @@ static void every_pass(void **state) {
                                                 .forward_s = sim.forward_s,
                                                 .backward_s = sim.backward_s,
                                                 .weights_s = sim.weights_s};
-        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, NULL), DL_OK);
         assert_int_equal(all.count, sim.count);
         for (int i = 0; i < all.count; i++) {
             const struct pass *p = &sim.passes[i];
@@ -252,7 +251,7 @@ static void predicted_plans(void **state) {
                                                 .backward_s = sim.backward_s,
                                                 .weights_s = sim.weights_s};
         assert_true(dl_pipeline_least_s(&order, sim.batches) <= end_s() * (1 + 1e-12));
-        dl_arena_free(&f.arena);
+        dl_arena_free(&test_arena);
     }
 }
 
@@ -269,7 +268,6 @@ static void transformers_end_as_drawn(void **state) {
         static const enum dl_schedule schedules[] = {DL_GPIPE, DL_1F1B, DL_ZERO_BUBBLE};
         const struct dl_predict_options options = {.terms = true};
         struct gpt g;
-        struct dl_err err = {0};
         struct dl_prediction p;
         gpt_make(&g, overrides, 5);
         struct dl_plan *plan = &g.f.plan;
@@ -282,8 +280,8 @@ static void transformers_end_as_drawn(void **state) {
         plan->batch_per_device_samples = 0;
         assert_int_equal(
             dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &g.f.framework, plan,
-                                                    &options, &g.f.arena},
-                       &p, &err),
+                                                    &options, &test_arena},
+                       &p, NULL),
             DL_OK);
         double end_s = 0, critical_s = 0;
         for (int i = 0; i < p.course.task_count; i++) {
@@ -301,7 +299,7 @@ static void transformers_end_as_drawn(void **state) {
             const struct dl_memory_curve *curve = &p.course.memory[i];
             check_close(curve->points[curve->count - 1].bytes, curve->points[0].bytes, 1e-9);
         }
-        dl_arena_free(&g.f.arena);
+        dl_arena_free(&test_arena);
     }
 }
 
@@ -321,9 +319,8 @@ static void check_same(const struct dl_pipeline_pass *a, const struct dl_pipelin
 static bool check_shortened(const struct dl_pipeline_order *order,
                             const struct dl_pipeline_passes *all, struct dl_arena *arena) {
     struct dl_pipeline_passes few;
-    struct dl_err err = {0};
     double critical_s = 0;
-    assert_int_equal(dl_pipeline_list(order, 0, NULL, arena, &few, &err), DL_OK);
+    assert_int_equal(dl_pipeline_list(order, 0, NULL, arena, &few, NULL), DL_OK);
     check_close(few.end_s, all->end_s, 1e-9);
     const int own = few.count / few.stages, every = all->count / all->stages;
     assert_int_equal(every - own, few.left_out * every / order->micro_batches);
@@ -351,7 +348,6 @@ static void many_micro_batches(void **state) {
     for (int c = 0; c < CASES; c++) {
         random_case(c % 4 == 0);
         struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_pipeline_passes all;
         double ends_s[MAX_STAGES];
         const struct dl_pipeline_order order = {.schedule = sim.schedule,
@@ -363,7 +359,7 @@ static void many_micro_batches(void **state) {
                                                 .weights_s = sim.weights_s,
                                                 .message_s = c % 3 == 0 ? 0 : check_uniform(&seed),
                                                 .blocks = c % 3 == 1};
-        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, NULL), DL_OK);
         const double most_s = all.end_s;
         if (check_shortened(&order, &all, &arena)) shortened += 1.0 / CASES;
         check_close(dl_pipeline_span(&order, order.micro_batches, &arena, ends_s), most_s, 1e-9);
@@ -390,5 +386,5 @@ int main(void) {
                                        cmocka_unit_test(predicted_plans),
                                        cmocka_unit_test(transformers_end_as_drawn),
                                        cmocka_unit_test(many_micro_batches)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

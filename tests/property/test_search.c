@@ -54,7 +54,7 @@ static void random_scene(struct scene *s) {
     static const char *const keys[] = {"layers", "heads", "hidden", "seq", "vocab", "experts"};
     for (int i = 0; i < 6; i++)
         overrides[i] = (struct dl_override){.key = keys[i], .value = text[i]};
-    load_name("gpt", overrides, 6, &s->f.arena, &s->workload);
+    load_name("gpt", overrides, 6, &test_arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
     f->shards = random_unit() < 0.8;
@@ -84,12 +84,11 @@ struct best {
 
 /* One complete plan, predicted as the command line would. */
 static void predict_one(const struct scene *s, struct dl_plan plan, struct best *best) {
-    struct dl_err err = {0};
     struct dl_arena arena = {0};
     struct dl_prediction p;
     if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, &s->f.framework, &plan,
                                                 NULL, &arena},
-                   &p, &err) == DL_OK) {
+                   &p, NULL) == DL_OK) {
         best->tried++;
         const double score =
             s->request.objective == DL_BY_MEMORY ? p.memory.total_bytes : p.iteration_s;
@@ -129,7 +128,7 @@ static void random_network(struct scene *s) {
     fake_make(&s->f);
     overrides[0] =
         (struct dl_override){.key = "classes", .value = random_unit() < 0.5 ? "10" : "100"};
-    load_name("lenet", overrides, 1, &s->f.arena, &s->workload);
+    load_name("lenet", overrides, 1, &test_arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->shards = random_unit() < 0.5;
     f->sync.overlaps_backward = random_unit() < 0.5;
@@ -151,8 +150,7 @@ static void random_network(struct scene *s) {
 }
 
 static void try_network_plan(const struct scene *s, struct dl_plan plan, struct best *best) {
-    struct dl_err err = {0};
-    if (dl_plan_complete(&s->f.system, &s->workload, &s->f.framework, &plan, &err) == DL_OK)
+    if (dl_plan_complete(&s->f.system, &s->workload, &s->f.framework, &plan, NULL) == DL_OK)
         predict_one(s, plan, best);
 }
 
@@ -202,17 +200,16 @@ static void brute_force_network(const struct scene *s, struct best *best) {
  * how many were pipelines. */
 static int as_predicted(const struct scene *s, const struct dl_search_worker *found) {
     struct dl_search *search;
-    struct dl_err err = {0};
     struct dl_arena arena = {0};
     int pipelines = 0;
-    assert_int_equal(dl_search_prepare(&s->request, &arena, &search, &err), DL_OK);
+    assert_int_equal(dl_search_prepare(&s->request, &arena, &search, NULL), DL_OK);
     for (int k = 0; k < found->best_count; k++) {
         struct dl_prediction p;
         struct dl_plan plan = dl_search_plan(search, &found->best[k]);
         assert_int_equal(
             dl_predict(&(struct dl_predict_request){s->request.system, s->request.workload,
                                                     s->request.framework, &plan, NULL, &arena},
-                       &p, &err),
+                       &p, NULL),
             DL_OK);
         check_close(found->best[k].iteration_s, p.iteration_s, 1e-12);
         check_close(found->best[k].memory_bytes, p.memory.total_bytes, 1e-12);
@@ -249,7 +246,7 @@ static void network_is_brute_force(void **state) {
             if (part.best_count > 0 && part.best[0].score < least) least = part.best[0].score;
         }
         if (best.found) check_close(least, best.score, 1e-12);
-        dl_arena_free(&s.f.arena);
+        dl_arena_free(&test_arena);
     }
     assert_true(feasible > 12 && split > 2 && pipelines > 100);
 }
@@ -269,7 +266,7 @@ static void random_space(struct scene *s) {
     static const enum dl_objective objectives[] = {DL_BY_TIME, DL_BY_THROUGHPUT, DL_BY_ENERGY,
                                                    DL_BY_COST, DL_BY_MEMORY};
     random_network(s);
-    if (random_unit() < 0.2) load_name("alexnet", NULL, 0, &s->f.arena, &s->workload);
+    if (random_unit() < 0.2) load_name("alexnet", NULL, 0, &test_arena, &s->workload);
     s->f.device.memory_bytes = random_log(6.02e8, 3e9);
     s->request.node_count = 1 + (int)(random_unit() * 3);
     for (int i = 0; i < s->request.node_count; i++) s->request.nodes[i] = (int64_t)1 << i;
@@ -305,7 +302,7 @@ static void network_rows_are_those_of_every_plan(void **state) {
         as_predicted(&s, &every);
         evaluated += bounded.evaluated_count;
         bounded_away += left_out(&bounded);
-        dl_arena_free(&s.f.arena);
+        dl_arena_free(&test_arena);
     }
     assert_true(evaluated > 1000 && bounded_away > 1000);
 }
@@ -345,7 +342,7 @@ static void parts_and_threads(void **state) {
                              one.front[a].memory_bytes <= one.front[b].memory_bytes);
             }
         }
-        dl_arena_free(&s.f.arena);
+        dl_arena_free(&test_arena);
     }
 }
 
@@ -363,12 +360,12 @@ static void laws(void **state) {
         search_it(&s, &s.request, 1, &found);
         struct dl_search *search = NULL;
         if (found.best_count > 0)
-            assert_int_equal(dl_search_prepare(&s.request, &s.f.arena, &search, &err), DL_OK);
+            assert_int_equal(dl_search_prepare(&s.request, &test_arena, &search, &err), DL_OK);
         for (int k = 0; k < found.best_count; k++) {
             struct dl_prediction p;
             struct dl_plan plan = dl_search_plan(search, &found.best[k]);
             if (dl_predict(&(struct dl_predict_request){&s.f.system, &s.workload, &s.f.framework,
-                                                        &plan, NULL, &s.f.arena},
+                                                        &plan, NULL, &test_arena},
                            &p, &err) != DL_OK)
                 fail_msg("%s", err.message);
             check_close(p.iteration_s, found.best[k].iteration_s, 1e-12);
@@ -388,7 +385,7 @@ static void laws(void **state) {
                                                           .workload = &s.workload,
                                                           .framework = &s.f.framework,
                                                           .plan = &plan,
-                                                          .arena = &s.f.arena},
+                                                          .arena = &test_arena},
                              &limits, &err) != DL_OK)
                 fail_msg("%s", err.message);
             for (int e = 0; e < limits.elasticity_count; e++) {
@@ -398,7 +395,7 @@ static void laws(void **state) {
                                     : value <= 1e-9 && value >= -1.01);
             }
         }
-        dl_arena_free(&s.f.arena);
+        dl_arena_free(&test_arena);
     }
 }
 
@@ -406,5 +403,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(network_is_brute_force),
                                        cmocka_unit_test(network_rows_are_those_of_every_plan),
                                        cmocka_unit_test(parts_and_threads), cmocka_unit_test(laws)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -92,7 +92,7 @@ static void make_space(struct space *s) {
         o[i] = (struct dl_override){.key = keys[i], .value = text[i]};
     }
     fake_make(&s->f);
-    load_name("gpt", o, 9, &s->f.arena, &s->workload);
+    load_name("gpt", o, 9, &test_arena, &s->workload);
     struct dl_framework *f = &s->f.framework;
     f->splits_layers = true;
     f->shards = chance(0.7);
@@ -177,7 +177,6 @@ static bool recomputes(const struct dl_plan *p) {
 
 static void judge(struct oracle *o, struct dl_plan p) {
     const struct space *s = o->s;
-    struct dl_err err = {0};
     struct dl_arena arena = {0};
     struct dl_prediction out;
     p.settings = o->settings.settings;
@@ -186,7 +185,7 @@ static void judge(struct oracle *o, struct dl_plan p) {
     if (!wanted(s, &p) || !recomputes(&p)) return;
     if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, o->framework, &p, NULL,
                                                 &arena},
-                   &out, &err) == DL_OK) {
+                   &out, NULL) == DL_OK) {
         o->predicted++;
         o->varied += s->request.vary != 0;
         o->offloaded += p.offload.what != 0;
@@ -299,7 +298,6 @@ static void judge_all(struct oracle *o) {
                     for (int m = 0; m <= modules; m++)
                         for (int f = 0; f <= offload; f++) {
                             struct dl_arena arena = {0};
-                            struct dl_err err = {0};
                             const struct dl_system *system = &s->f.system;
                             if ((l > 0) + (e > 0) + (m > 0) > 1) continue;
                             o->settings.settings.moe_overlap = overlap;
@@ -309,7 +307,7 @@ static void judge_all(struct oracle *o) {
                             o->settings.offload.what = (unsigned)f;
                             o->framework = &s->f.framework;
                             assert_int_equal(dl_settings_apply(&o->settings, &arena, &system,
-                                                               &o->framework, &err),
+                                                               &o->framework, NULL),
                                              DL_OK);
                             judge_splits(o);
                             dl_arena_free(&arena);
@@ -433,7 +431,7 @@ static void search_is_brute_force(void **state) {
             all.pipeline_inside += o.pipeline_inside, all.varied += o.varied,
             all.offloaded += o.offloaded;
         dl_arena_free(&arena);
-        dl_arena_free(&s.f.arena);
+        dl_arena_free(&test_arena);
     }
     free(scores);
     print_message("%d spaces, %d with plans that fit; %lld plans predicted: %lld with uneven "
@@ -451,5 +449,5 @@ static void search_is_brute_force(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(search_is_brute_force)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

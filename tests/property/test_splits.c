@@ -100,8 +100,7 @@ static void hybrids_contain_their_parts(void **state) {
  * up to the last, filter and channel parallelism send the same. */
 static double volume(struct world *w, enum dl_split_kind kind, double skip_elements) {
     struct dl_plan plan = plan_of(kind == DL_SPLIT_FILTER ? "filter" : "channel", 1, 8);
-    struct dl_err err = {0};
-    assert_int_equal(dl_plan_complete(w->system, w->workload, w->framework, &plan, &err), DL_OK);
+    assert_int_equal(dl_plan_complete(w->system, w->workload, w->framework, &plan, NULL), DL_OK);
     const struct dl_predict_request request = {.system = w->system,
                                                .workload = w->workload,
                                                .framework = w->framework,
@@ -109,7 +108,7 @@ static double volume(struct world *w, enum dl_split_kind kind, double skip_eleme
                                                .arena = &w->arena};
     struct dl_replica replica;
     double sum = 0;
-    assert_int_equal(dl_split_replica_replica(&request, kind, 4, &replica, &err), DL_OK);
+    assert_int_equal(dl_split_replica_replica(&request, kind, 4, &replica, NULL), DL_OK);
     for (int m = 0; m < replica.message_count; m++) {
         const struct dl_layer_message *own = &replica.messages[m];
         const bool all_reduce = strncmp(own->message.name, "all_reduce", 10) == 0;
@@ -155,8 +154,7 @@ static void channel_sums(void **state) {
     load(&w, "abci-v100", "vgg16", "chainermn");
     struct dl_framework framework = *w.framework;
     struct dl_plan plan = plan_of("channel", 2, 4);
-    struct dl_err err = {0};
-    assert_int_equal(dl_plan_complete(w.system, w.workload, &framework, &plan, &err), DL_OK);
+    assert_int_equal(dl_plan_complete(w.system, w.workload, &framework, &plan, NULL), DL_OK);
     const struct dl_predict_request request = {.system = w.system,
                                                .workload = w.workload,
                                                .framework = &framework,
@@ -167,7 +165,7 @@ static void channel_sums(void **state) {
         struct dl_prediction p;
         fake_set(&framework, "channel_detached", detached);
         assert_int_equal(
-            dl_split_replica_replica(&request, DL_SPLIT_CHANNEL, plan.tp, &replica, &err), DL_OK);
+            dl_split_replica_replica(&request, DL_SPLIT_CHANNEL, plan.tp, &replica, NULL), DL_OK);
         int sums = 0, gathers = 0, dense_gathers = 0;
         for (int i = 0; i < replica.message_count; i++) {
             const struct dl_layer_message *m = &replica.messages[i];
@@ -183,13 +181,13 @@ static void channel_sums(void **state) {
         assert_int_equal(sums, 12 + 3); /* the first of 13 convolutions has 3 channels only */
         assert_int_equal(dense_gathers, 3);
         assert_int_equal(gathers, detached ? 0 : 12);
-        assert_int_equal(dl_replica_predict(&replica, &p, &err), DL_OK);
+        assert_int_equal(dl_replica_predict(&replica, &p, NULL), DL_OK);
         double backward_s = 0;
         struct dl_cost cost;
         assert_int_equal(
             dl_cost_compute(&(struct dl_cost_request){w.system->device, replica.workload,
                                                       &framework, &plan, replica.samples},
-                            &w.arena, &cost, &err),
+                            &w.arena, &cost, NULL),
             DL_OK);
         for (int i = 0; i < w.workload->layer_count; i++) {
             const bool conv = strcmp(w.workload->layers[i].kind->name, "conv") == 0;

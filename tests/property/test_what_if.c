@@ -337,7 +337,6 @@ static void reasons_hold(void **state) {
 static double with_set(const char *machine, const char *key, double value,
                        const struct dl_framework *f, const struct dl_plan *plan) {
     struct dl_arena arena = {0};
-    struct dl_err err = {0};
     struct dl_prediction p = {.iteration_s = NAN};
     const struct dl_system *system;
     struct dl_data data = plain;
@@ -345,8 +344,8 @@ static double with_set(const char *machine, const char *key, double value,
     struct dl_override set = {.key = key, .value = text};
     snprintf(text, sizeof text, "%.17g", value);
     data.overrides = &set, data.override_count = 1;
-    if (dl_data_system(&data, machine, &arena, &system, &err) != DL_OK ||
-        dl_predict(&(struct dl_predict_request){system, resnet, f, plan, NULL, &arena}, &p, &err) !=
+    if (dl_data_system(&data, machine, &arena, &system, NULL) != DL_OK ||
+        dl_predict(&(struct dl_predict_request){system, resnet, f, plan, NULL, &arena}, &p, NULL) !=
             DL_OK)
         p.iteration_s = NAN;
     dl_arena_free(&arena);

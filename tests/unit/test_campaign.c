@@ -28,8 +28,7 @@ static void heap_in_order(void **state) {
         int id;
         bool in;
     } all[STEPS];
-    struct dl_arena arena = {0};
-    struct dl_heap heap = {.arena = &arena};
+    struct dl_heap heap = {.arena = &test_arena};
     uint64_t seed = 3;
     int added = 0, inside = 0;
     for (int step = 0; step < STEPS; step++) {
@@ -52,22 +51,20 @@ static void heap_in_order(void **state) {
         }
         assert_int_equal(heap.count, inside);
     }
-    dl_arena_free(&arena);
 }
 
 static void lists_by_hand(void **state) {
-    struct dl_arena arena = {0};
     const double same[] = {10, 10, 10, 10}, mixed[] = {2, 2, 2, 3, 3};
     struct dl_campaign c = plain(same, 4, 2);
-    struct dl_campaign_result r = simulate(&c, &arena);
+    struct dl_campaign_result r = simulate(&c, &test_arena);
     check_close(r.makespan_s, 20, 1e-12);
     check_close(r.utilization_frac, 1, 1e-12);
     check_close(r.lower_bound_s, 20, 1e-12);
     /* in order: 2 2 | 2 3 | 3: slot 0: 2 + 2 + 3, slot 1: 2 + 3; longest first: 3 + 2 + 2, 3 + 2 */
     c = plain(mixed, 5, 2);
-    check_close(simulate(&c, &arena).makespan_s, 7, 1e-12);
+    check_close(simulate(&c, &test_arena).makespan_s, 7, 1e-12);
     c.order = DL_CAMPAIGN_LONGEST_FIRST;
-    r = simulate(&c, &arena);
+    r = simulate(&c, &test_arena);
     check_close(r.makespan_s, 7, 1e-12);
     check_close(r.lower_bound_s, 6, 1e-12);
     check_close(r.list_bound_s, 6 + 0.5 * 3, 1e-12);
@@ -78,12 +75,11 @@ static void lists_by_hand(void **state) {
     c = plain(same, 4, 3);
     c.devices_per_node = 4;
     c.devices_per_trial = 2;
-    assert_int_equal(simulate(&c, &arena).slots, 6);
+    assert_int_equal(simulate(&c, &test_arena).slots, 6);
     c.devices_per_trial = 8;
-    r = simulate(&c, &arena);
+    r = simulate(&c, &test_arena);
     assert_int_equal(r.slots, 1);
     check_close(r.makespan_s, 40, 1e-12);
-    dl_arena_free(&arena);
 }
 
 /* More tasks than a first list holds, and than a second: each of them in its place, one after the
@@ -91,10 +87,9 @@ static void lists_by_hand(void **state) {
 static void long_lists(void **state) {
     enum { TRIALS = 5000 };
     static double trial_s[TRIALS];
-    struct dl_arena arena = {0};
     for (int i = 0; i < TRIALS; i++) trial_s[i] = 1 + i % 7;
     const struct dl_campaign c = plain(trial_s, TRIALS, 1);
-    const struct dl_campaign_result r = simulate(&c, &arena);
+    const struct dl_campaign_result r = simulate(&c, &test_arena);
     assert_int_equal(r.task_count, TRIALS);
     double now_s = 0;
     for (int i = 0; i < TRIALS; i++) {
@@ -108,11 +103,9 @@ static void long_lists(void **state) {
         now_s += trial_s[i];
     }
     check_close(r.makespan_s, now_s, 1e-12);
-    dl_arena_free(&arena);
 }
 
 static void rungs_by_hand(void **state) {
-    struct dl_arena arena = {0};
     double nine[27];
     for (int i = 0; i < 27; i++) nine[i] = 9;
     struct dl_campaign c = plain(nine, 9, 9);
@@ -120,38 +113,36 @@ static void rungs_by_hand(void **state) {
     c.reduction = 3;
     c.rungs = 3;
     /* 9 for 1 s, 3 for 2 s, 1 for 6 s */
-    struct dl_campaign_result r = simulate(&c, &arena);
+    struct dl_campaign_result r = simulate(&c, &test_arena);
     check_close(r.makespan_s, 9, 1e-12);
     check_close(r.train_s, 9 * 1 + 3 * 2 + 6, 1e-12);
     assert_int_equal(r.task_count, 13);
     assert_int_equal(r.full_count, 1);
     c.nodes = 3;
-    check_close(simulate(&c, &arena).makespan_s, 3 + 2 + 6, 1e-12);
+    check_close(simulate(&c, &test_arena).makespan_s, 3 + 2 + 6, 1e-12);
     c.startup_s = 0.5;
     c.resume_s = 0.25;
-    check_close(simulate(&c, &arena).makespan_s, 3 * 1.5 + 2.75 + 6.75, 1e-12);
+    check_close(simulate(&c, &test_arena).makespan_s, 3 * 1.5 + 2.75 + 6.75, 1e-12);
     /* hyperband with 3 rungs: brackets of 9, 5 and 3 trials */
     c = plain(nine, 17, 17);
     c.policy = DL_CAMPAIGN_HYPERBAND;
     c.reduction = 3;
     c.rungs = 3;
-    r = simulate(&c, &arena);
+    r = simulate(&c, &test_arena);
     /* 9 x 1 + 3 x 2 + 1 x 6; 5 x 3 + 1 x 6; 3 x 9 */
     check_close(r.train_s, 21 + 21 + 27, 1e-12);
     check_close(r.makespan_s, 9, 1e-12);
     assert_int_equal(r.full_count, 1 + 1 + 3);
-    dl_arena_free(&arena);
 }
 
 static void asynchronous_by_hand(void **state) {
-    struct dl_arena arena = {0};
     const double two[] = {2, 2, 2, 2};
     struct dl_campaign c = plain(two, 2, 1);
     c.policy = DL_CAMPAIGN_ASHA;
     c.reduction = 2;
     c.rungs = 2;
     /* 1 s each, then the better one for another second */
-    struct dl_campaign_result r = simulate(&c, &arena);
+    struct dl_campaign_result r = simulate(&c, &test_arena);
     check_close(r.makespan_s, 3, 1e-12);
     assert_int_equal(r.task_count, 3);
     assert_int_equal(r.tasks[2].rung, 1);
@@ -161,7 +152,7 @@ static void asynchronous_by_hand(void **state) {
     c.policy = DL_CAMPAIGN_ASHA;
     c.reduction = 2;
     c.rungs = 2;
-    r = simulate(&c, &arena);
+    r = simulate(&c, &test_arena);
     assert_int_equal(r.task_count, 4 + 2);
     check_close(r.train_s, 6, 1e-12);
     /* half of four stop after half of the training */
@@ -169,15 +160,13 @@ static void asynchronous_by_hand(void **state) {
     c.policy = DL_CAMPAIGN_MEDIAN_STOP;
     c.check_count = 1;
     c.survive_frac[0] = 0.5;
-    r = simulate(&c, &arena);
+    r = simulate(&c, &test_arena);
     check_close(r.makespan_s, 2, 1e-12);
     check_close(r.train_s, 2 * 1 + 2 * 2, 1e-12);
     assert_int_equal(r.full_count, 2);
-    dl_arena_free(&arena);
 }
 
 static void copies_and_dispatch_by_hand(void **state) {
-    struct dl_arena arena = {0};
     const double three[] = {3, 3, 3, 3};
     struct dl_campaign c = plain(three, 2, 2);
     c.stage_bytes = 10;
@@ -185,58 +174,53 @@ static void copies_and_dispatch_by_hand(void **state) {
     c.shared_bytes_per_s = 10;
     /* two copies at half the rate: 2 s; the start-up of 1 s goes on meanwhile */
     c.startup_s = 1;
-    struct dl_campaign_result r = simulate(&c, &arena);
+    struct dl_campaign_result r = simulate(&c, &test_arena);
     check_close(r.makespan_s, 5, 1e-12);
     check_close(r.stage_wait_s, 2, 1e-12);
     /* the second starts 0.5 s later: 5 bytes alone, then both at 5 bytes/s: ends at 1.5 and 2 s */
     c.dispatch_s = 0.5;
-    r = simulate(&c, &arena);
+    r = simulate(&c, &test_arena);
     check_close(r.tasks[0].train_s, 1.5, 1e-12);
     check_close(r.tasks[1].train_s, 2, 1e-12);
     /* a node copies once: two tasks one after another wait once */
     c = plain(three, 2, 1);
     c.stage_bytes = 10;
     c.node_bytes_per_s = c.shared_bytes_per_s = 10;
-    check_close(simulate(&c, &arena).makespan_s, 1 + 6, 1e-12);
+    check_close(simulate(&c, &test_arena).makespan_s, 1 + 6, 1e-12);
     /* the scheduler starts one a second: the fourth at 3 s */
     c = plain(three, 4, 4);
     c.dispatch_s = 1;
-    check_close(simulate(&c, &arena).makespan_s, 6, 1e-12);
+    check_close(simulate(&c, &test_arena).makespan_s, 6, 1e-12);
     struct dl_campaign_limits limits;
-    struct dl_err err = {0};
-    assert_int_equal(dl_campaign_find_limits(&c, 6, &arena, &limits, &err), DL_OK);
+    assert_int_equal(dl_campaign_find_limits(&c, 6, &test_arena, &limits, NULL), DL_OK);
     check_close(limits.dispatch_frac, -0.5, 1e-12);
     check_close(limits.slots_frac, 0, 1e-12);
-    dl_arena_free(&arena);
 }
 
 /* A task that begins again after each failure takes (e^(rate T) - 1) / rate on average. */
 static void failures(void **state) {
     enum { COUNT = 40000 };
     static double trial_s[COUNT];
-    struct dl_arena arena = {0};
     for (int i = 0; i < COUNT; i++) trial_s[i] = 1;
     struct dl_campaign c = plain(trial_s, COUNT, 1);
     c.device_failures_per_s = 0.5;
-    struct dl_campaign_result r = simulate(&c, &arena);
+    struct dl_campaign_result r = simulate(&c, &test_arena);
     check_close(r.makespan_s / COUNT, (exp(0.5) - 1) / 0.5, 0.02);
     check_close(r.train_s - r.lost_s, COUNT, 1e-9);
     /* with a checkpoint every tenth little is lost: each tenth for itself */
     c.checkpoint_s = 0.1;
-    r = simulate(&c, &arena);
+    r = simulate(&c, &test_arena);
     check_close(r.makespan_s / COUNT, 10 * (exp(0.05) - 1) / 0.5, 0.01);
     const double lost_s = r.lost_s;
     c.repair_s = 2;
-    const struct dl_campaign_result repaired = simulate(&c, &arena);
+    const struct dl_campaign_result repaired = simulate(&c, &test_arena);
     check_close(repaired.makespan_s, r.makespan_s + 2.0 * r.failure_count, 1e-9);
     check_close(repaired.lost_s, lost_s, 1e-9);
     /* nothing would ever end */
-    struct dl_err err = {0};
     c.checkpoint_s = 0;
     c.device_failures_per_s = 1e3;
     c.trial_count = 10;
-    assert_int_equal(dl_campaign_simulate(&c, false, &arena, &r, &err), DL_ERR_USAGE);
-    dl_arena_free(&arena);
+    assert_int_equal(dl_campaign_simulate(&c, false, &test_arena, &r, NULL), DL_ERR_USAGE);
 }
 
 static void bounds_hold(void **state) {
@@ -354,5 +338,5 @@ int main(void) {
                                        cmocka_unit_test(bounds_hold),
 
                                        cmocka_unit_test(slots_and_failures)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

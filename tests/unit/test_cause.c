@@ -37,27 +37,24 @@ static void is(const struct dl_causes *causes, const char *name, double least) {
 }
 
 static void each_cause(void **state) {
-    struct dl_arena arena = {0};
-    assert_null(causes(&arena, 0.119, 1, 1)); /* inside the interval */
+    assert_null(causes(&test_arena, 0.119, 1, 1)); /* inside the interval */
     /* one device takes half as long again: kernels, or the host of 45 ms in place of 11 */
-    is(causes(&arena, 0.165, 1.3, 1.3), "kernels", 0.5);
+    is(causes(&test_arena, 0.165, 1.3, 1.3), "kernels", 0.5);
     /* 110 - 10 + 60 = 160 ms when nothing overlaps, in one node as well */
-    is(causes(&arena, 0.160, 1, 1.45), "overlap", 0.5);
-    is(causes(&arena, 0.220, 1, 1), "network", 0.6);
+    is(causes(&test_arena, 0.160, 1, 1.45), "overlap", 0.5);
+    is(causes(&test_arena, 0.220, 1, 1), "network", 0.6);
     /* as much is lost in one node: what its devices share, or its links */
-    is(causes(&arena, 0.220, 1, 2), "links", 0.3);
+    is(causes(&test_arena, 0.220, 1, 2), "links", 0.3);
     /* 20 times 60 ms of communication would explain 1.25 s: more is named by nothing */
-    is(causes(&arena, 1.24, 1, 1), "network", 0.5);
-    is(causes(&arena, 1.26, 1, 1), "unknown", 1);
-    assert_null(causes(&arena, 1.26, 1, 1)->list[0].bottleneck);
-    dl_arena_free(&arena);
+    is(causes(&test_arena, 1.24, 1, 1), "network", 0.5);
+    is(causes(&test_arena, 1.26, 1, 1), "unknown", 1);
+    assert_null(causes(&test_arena, 1.26, 1, 1)->list[0].bottleneck);
 }
 
 static void of_one_device(void **state) {
-    struct dl_arena arena = {0};
     const struct dl_shortfall run = {
         .prediction = &usual, .plan = &one_device, .measured_s = 0.2, .base_ratio = NAN};
-    const struct dl_causes *both = dl_compare_causes(&run, &arena);
+    const struct dl_causes *both = dl_compare_causes(&run, &test_arena);
     /* 90 ms: 1.9 times the kernels, or 8.2 times the least of the host, a tenth of 110 ms. Weights:
      * exp(-ln 1.9 / 0.15) / 0.15 and exp(-ln 9.18 / 0.7) / 0.7, each over d ln t / d ln f = 190 and
      * 101 of 200; unknown: 0.05 exp(-ln (200 / 110)). */
@@ -67,24 +64,21 @@ static void of_one_device(void **state) {
     check_close(both->list[0].probability_frac, host / (host + kernels + unknown), 1e-4);
     check_contains(both->list[0].text, "90.0 ms more of each iteration");
     check_contains(both->list[0].test, "double the batch");
-    dl_arena_free(&arena);
 }
 
 static void the_factor_of_the_network(void **state) {
-    struct dl_arena arena = {0};
     /* 220 ms: 100 ms without communication, of which 50 ms hide: 170 ms are needed, 2.8 times 60 ms
      */
-    const struct dl_causes *network = causes(&arena, 0.220, 1, 1);
+    const struct dl_causes *network = causes(&test_arena, 0.220, 1, 1);
     check_contains(network->list[0].text,
                    "communication 2.8 times as long (170 ms instead of 60.0 ms)");
     check_contains(network->list[0].test, "run nccl-tests on the same 4 nodes: 1/2.8 of the");
     assert_string_equal(network->list[0].bottleneck, "inter-link"); /* 120 of 220 ms */
-    dl_arena_free(&arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_cause),
                                        cmocka_unit_test(of_one_device),
                                        cmocka_unit_test(the_factor_of_the_network)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -81,9 +81,8 @@ static void make(struct dl_fake *f) {
 static void by_hand(void **state) {
     struct dl_fake f;
     struct dl_checkpoint c;
-    struct dl_err err = {0};
     make(&f);
-    assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
     check_close(c.bytes, 8e9, 0);
     assert_int_equal(c.writer_nodes, 1);
     check_close(c.write_s, 8.0 / 12 + 4, 1e-12);
@@ -93,18 +92,17 @@ static void by_hand(void **state) {
     check_close(c.interval_s, 2 * c.steps, 0);
     check_close(c.loss_s, c.interval_s / 2 + 60, 1e-12);
     check_close(c.epoch_s, 1000 * c.stretch_ratio, 1e-12);
-    assert_int_equal(plan(&f, 601, &c, &err), DL_OK); /* 300.5 iterations: whole ones */
+    assert_int_equal(plan(&f, 601, &c, NULL), DL_OK); /* 300.5 iterations: whole ones */
     assert_true(c.steps == 300 || c.steps == 301);
     f.plan.optimizer = DL_ADAM; /* 12 bytes */
-    assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
     check_close(c.bytes, 12e9, 0);
     f.workload.buffer_elements = 1e6; /* statistics are fp32 */
-    assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
     check_close(c.bytes, 12e9 + 4e6, 0);
     f.plan.precision = DL_MIXED, f.plan.optimizer = DL_SGD; /* both copies of the weights */
-    assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
     check_close(c.bytes, 6e9 + 4e6, 0);
-    dl_arena_free(&f.arena);
 }
 
 /* Shared out, both nodes write: 8 GB at 4 GB/s; each of 8 devices copies 1 GB, two of them over one
@@ -112,16 +110,14 @@ static void by_hand(void **state) {
 static void shared_out(void **state) {
     struct dl_fake f;
     struct dl_checkpoint c;
-    struct dl_err err = {0};
     make(&f);
     f.plan.strategy = dl_strategy_find("zero3");
-    assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
     assert_int_equal(c.writer_nodes, 2);
     check_close(c.write_s, 2.0 / 12 + 2, 1e-12);
     f.system.storage.total_write_bytes_per_s = 3e9;
-    assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
     check_close(c.write_s, 2.0 / 12 + 8.0 / 3, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* d1 = 5, d2 = 100, M = 10000, f = 0.8: t1 = sqrt(125000) = 353.553, t2 = sqrt(1e7) = 3162.28, n =
@@ -138,7 +134,6 @@ static void two_levels(void **state) {
 static void asynchronous(void **state) {
     struct dl_fake f;
     struct dl_checkpoint c;
-    struct dl_err err = {0};
     const struct dl_checkpoint_cost cost = {.cached_s_per_byte = 1e-9, .large_s_per_byte = 1e-9},
                                     blocking = {.cached_s_per_byte = 0.25e-9,
                                                 .large_s_per_byte = 0.25e-9};
@@ -148,7 +143,7 @@ static void asynchronous(void **state) {
     make(&f);
     f.system.storage.local_write_bytes_per_s = 8e9, f.system.storage.local_recovery_frac = 0.8;
     assert_int_equal(
-        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &c, &err), DL_OK);
+        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &c, NULL), DL_OK);
     assert_int_equal(c.writer_nodes, 2);
     assert_true(c.blocked_s < c.write_s);
     check_close(c.young_s, dl_checkpoint_young_s(c.blocked_s, c.job_mtbf_s), 1e-12);
@@ -156,7 +151,6 @@ static void asynchronous(void **state) {
     check_close(c.goodput_frac * c.stretch_ratio, 1, 1e-12);
     assert_true(c.local_write_s < c.write_s);
     assert_true(c.two_level_goodput_frac > 0.9 && c.two_level_goodput_frac < 1);
-    dl_arena_free(&f.arena);
 }
 
 /* What training waits for: each rank of data parallelism copies the whole state, each rank of ZeRO
@@ -164,7 +158,6 @@ static void asynchronous(void **state) {
 static void whole_copies(void **state) {
     struct dl_fake f;
     struct dl_checkpoint all, part;
-    struct dl_err err = {0};
     const struct dl_checkpoint_cost cost = {.staged_cached_s_per_byte = 1e-9,
                                             .staged_large_s_per_byte = 1e-9,
                                             .large_s_per_byte = 1e-9},
@@ -175,14 +168,13 @@ static void whole_copies(void **state) {
                                           .blocking = &blocking};
     make(&f);
     assert_int_equal(
-        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &all, &err), DL_OK);
+        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &all, NULL), DL_OK);
     f.plan.shard = 1;
     assert_int_equal(
-        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &part, &err), DL_OK);
+        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &part, NULL), DL_OK);
     const double ranks = (double)(f.plan.nodes * f.plan.devices_per_node);
     assert_true(ranks > 1);
     check_close(all.blocked_s, ranks * part.blocked_s, 1e-9);
-    dl_arena_free(&f.arena);
 }
 
 /* Whatever splits layers, states or the network makes every node write its part; else one does. */
@@ -190,25 +182,23 @@ static void who_writes(void **state) {
     static const char *const names[] = {"data", "zero1", "zero2", "zero3", "3d"};
     struct dl_fake f;
     struct dl_checkpoint c;
-    struct dl_err err = {0};
     make(&f);
     for (int i = 0; i < 5; i++) {
         f.plan.strategy = dl_strategy_find(names[i]);
         f.plan.tp = f.plan.pp = f.plan.sp = f.plan.ep = 1, f.plan.shard = 0;
-        assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+        assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
         assert_int_equal(c.writer_nodes, i >= 1 && i <= 3 ? 2 : 1);
         int64_t *const axes[] = {&f.plan.tp, &f.plan.pp, &f.plan.ep};
         for (int a = 0; a < 3; a++) {
             *axes[a] = 2;
-            assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+            assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
             assert_int_equal(c.writer_nodes, 2);
             *axes[a] = 1;
         }
         f.plan.shard = 1;
-        assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+        assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
         assert_int_equal(c.writer_nodes, 2);
     }
-    dl_arena_free(&f.arena);
 }
 
 /* What is not known: the copy without a host or a GPU costs nothing, a restart the usual start-up
@@ -216,10 +206,9 @@ static void who_writes(void **state) {
 static void what_is_not_known(void **state) {
     struct dl_fake f;
     struct dl_checkpoint c;
-    struct dl_err err = {0};
     make(&f);
     f.system.operation.restart_s = NAN;
-    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 100, &c, NULL), DL_OK);
     check_close(c.loss_s, 50 + c.restart_s, 1e-12);
     check_close(c.restart_s, 20 + fmax(5, c.write_s), 1e-12);
     check_nan(c.local_write_s);
@@ -228,21 +217,20 @@ static void what_is_not_known(void **state) {
     check_nan(c.two_level_goodput_frac);
     check_nan(c.serialize_s);
     f.system.storage.write_bytes_per_s = NAN, f.system.storage.total_write_bytes_per_s = 1e9;
-    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 100, &c, NULL), DL_OK);
     check_close(c.write_s, 8.0 / 12 + 8, 1e-12);
     f.system.storage.write_bytes_per_s = 2e9; /* the lower one counts */
-    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 100, &c, NULL), DL_OK);
     check_close(c.write_s, 8.0 / 12 + 8, 1e-12);
     f.system.has_host = false;
-    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 100, &c, NULL), DL_OK);
     check_close(c.write_s, 8, 1e-12);
     check_close(c.blocked_s, 8, 1e-12);
     f.system.has_host = true, f.device.kind = DL_DEVICE_CPU;
-    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 100, &c, NULL), DL_OK);
     check_close(c.write_s, 8, 1e-12);
     f.system.has_storage = false;
-    assert_int_equal(plan(&f, 100, &c, &err), DL_ERR_INPUT);
-    dl_arena_free(&f.arena);
+    assert_int_equal(plan(&f, 100, &c, NULL), DL_ERR_INPUT);
 }
 
 /* An interval is at least one step. Where storage of the nodes' own takes copies too, and most
@@ -251,16 +239,15 @@ static void steps_and_levels(void **state) {
     static const double fracs[] = {0.8, 0.01, 0, 1, -1, 2, NAN};
     struct dl_fake f;
     struct dl_checkpoint c;
-    struct dl_err err = {0};
     make(&f);
-    assert_int_equal(plan(&f, 0.1, &c, &err), DL_OK);
+    assert_int_equal(plan(&f, 0.1, &c, NULL), DL_OK);
     check_close(c.steps, 1, 0);
     check_close(c.interval_s, 2, 0);
     f.plan.strategy = dl_strategy_find("zero3");
     f.system.storage.local_write_bytes_per_s = 8e9;
     for (int i = 0; i < 7; i++) {
         f.system.storage.local_recovery_frac = fracs[i];
-        assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+        assert_int_equal(plan(&f, 0, &c, NULL), DL_OK);
         check_close(c.write_s, 2.0 / 12 + 2, 1e-12);
         check_close(c.local_write_s, 2.0 / 12 + 0.5, 1e-12); /* 8 GB at 2 x 8 GB/s */
         if (i > 1) {
@@ -280,7 +267,6 @@ static void steps_and_levels(void **state) {
     /* round(333.3 / 4472) is 0: each goes there */
     check_close(two.global_interval_s, two.local_interval_s, 1e-12);
     check_close(two.local_interval_s, sqrt(2 * 100 * 1e4 / 0.1), 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* Daly's series ends where a checkpoint takes twice the time between failures. */
@@ -295,7 +281,6 @@ static void end_of_daly(void **state) {
 static void serialized(void **state) {
     struct dl_fake f;
     struct dl_checkpoint c;
-    struct dl_err err = {0};
     const struct dl_checkpoint_format *format = dl_checkpoint_format_find("torch-dcp");
     assert_non_null(format);
     const struct dl_checkpoint_cost cost = {.cached_s_per_byte = 2e-9,
@@ -310,7 +295,7 @@ static void serialized(void **state) {
         f.system.host.cores = cores == 0 ? DL_ABSENT : cores == 1 ? 2 : 28;
         f.plan.strategy = dl_strategy_find(cores == 2 ? "zero3" : "data");
         assert_int_equal(
-            dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &c, &err),
+            dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &c, NULL),
             DL_OK);
         dl_checkpoint_content(format, &f.workload, f.plan.optimizer, 4, &content);
         const struct dl_checkpoint_scale scale = {.ranks = 8,
@@ -330,7 +315,6 @@ static void serialized(void **state) {
         check_close(c.write_s, serialize_s + bytes / 8 * 2 / 12e9 + bytes / 4e9, 1e-9);
         check_close(c.blocked_s, c.write_s, 0);
     }
-    dl_arena_free(&f.arena);
 }
 
 /* Both sides of what is hopeless: a million times as long as without failures. */
@@ -357,7 +341,6 @@ static void hopeless(void **state) {
              "not get through: fewer nodes, faster storage or shorter intervals",
              low_s / 1.001);
     assert_string_equal(err.message, expected);
-    dl_arena_free(&f.arena);
 }
 
 static void refused(void **state) {
@@ -377,7 +360,6 @@ static void refused(void **state) {
         err.message, "system fake does not say what a node writes to storage, which checkpoints "
                      "need: give storage.kind and storage.write_bytes_per_s in its file, or --set "
                      "storage.write=2GB/s where it has storage");
-    dl_arena_free(&f.arena);
 }
 
 int main(void) {

@@ -14,10 +14,9 @@ static const struct dl_checkpoint_format *find(const char *name) {
  * Adam: 161 x 4 (weight, two moments, step) + 53 x 3 = 803 tensors, of 76724430 elements (two of
  * them 8 bytes in each batch norm's counter). Keras: 161 x 3 + 106 + 2 = 591. */
 static void contents(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
     struct dl_checkpoint_content c;
-    load_name("resnet50", NULL, 0, &arena, &w);
+    load_name("resnet50", NULL, 0, &test_arena, &w);
     dl_checkpoint_content(find("torch-save"), &w, DL_ADAM, 4, &c);
     check_close(c.tensor_count, 803, 0);
     check_close(c.setting_count, 12, 0); /* members of param_groups of Adam */
@@ -31,7 +30,6 @@ static void contents(void **state) {
     dl_checkpoint_content(find("mxnet-params"), &w, DL_SGD, 4, &c);
     check_close(c.tensor_count, 267, 0);
     check_close(c.data_bytes, 4 * (25557032.0 + 53120), 0);
-    dl_arena_free(&arena);
 }
 
 /* Two tensors of 100 floats, names of 12 characters, two dimensions. */
@@ -83,11 +81,9 @@ static enum dl_code read_probe(const char *text, struct dl_arena *arena,
 }
 
 static void costs_by_hand(void **state) {
-    struct dl_arena arena = {0};
     struct dl_checkpoint_cost cost;
-    struct dl_err err = {0};
     bool known;
-    assert_int_equal(read_probe(probe, &arena, &cost, &known, &err), DL_OK);
+    assert_int_equal(read_probe(probe, &test_arena, &cost, &known, NULL), DL_OK);
     assert_true(known);
     check_close(cost.base_s, 1e-3, 1e-9);
     check_close(cost.rank_s, 1e-3, 1e-9);
@@ -108,7 +104,6 @@ static void costs_by_hand(void **state) {
     scale.is_sharded = true;
     check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &scale),
                 4e-3 + 4e-3 + 1.5e-3 + 5e-3 + 6e-3, 1e-9);
-    dl_arena_free(&arena);
 }
 
 /* The same with the pieces of planning, per tensor: each rank 0.05 ms (v), the first one 0.02 ms
@@ -120,13 +115,11 @@ static const char pieces[] = "t,dcp-plan,probe-many,none,1,2,0,100,100,1,0.005,0
                              "t,collect,probe-objects,none,1,2,0,1000,1000,1,0.007,0.007\n";
 
 static void planning_by_hand(void **state) {
-    struct dl_arena arena = {0};
     struct dl_checkpoint_cost cost;
-    struct dl_err err = {0};
     bool known;
-    const char *text = dl_arena_printf(&arena, "%s%s", probe, pieces);
+    const char *text = dl_arena_printf(&test_arena, "%s%s", probe, pieces);
     assert_non_null(text);
-    assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_OK);
+    assert_int_equal(read_probe(text, &test_arena, &cost, &known, NULL), DL_OK);
     assert_true(known);
     check_close(cost.every_tensor_s, 5e-5, 1e-9);
     check_close(cost.rank_tensor_s, 2e-5, 1e-9);
@@ -149,17 +142,16 @@ static void planning_by_hand(void **state) {
                 1e-3 + 10 * (9e-5 + 2e-5 + 5e-5 + 1.4e-4) + 2 * 7e-3, 1e-9);
     /* two ranks that are faster by chance: no rank costs less than nothing */
     struct dl_checkpoint_cost faster;
-    text = dl_arena_printf(&arena, "%s%s", probe,
+    text = dl_arena_printf(&test_arena, "%s%s", probe,
                            "t,dcp-plan,probe-many,none,1,2,0,100,100,1,0.005,0.005\n"
                            "t,dcp-coordinate,probe-many,none,1,2,0,100,100,1,0.006,0.006\n"
                            "t,dcp-coordinate,probe-many,none,2,2,0,100,100,1,0.004,0.004\n");
-    assert_int_equal(read_probe(text, &arena, &faster, &known, &err), DL_OK);
+    assert_int_equal(read_probe(text, &test_arena, &faster, &known, NULL), DL_OK);
     check_close(faster.rank_tensor_s, 0, 0);
     check_close(faster.every_tensor_s, 5e-5, 1e-9);
     /* a format that rank 0 writes alone plans nothing */
     check_close(dl_checkpoint_write_s(find("torch-save"), &cost, &c, &scale),
                 1e-3 + 3 * 1e-3 + 8 * (9e-5 + 4 * 2e-5 + 5e-5 + 1.4e-4), 1e-9);
-    dl_arena_free(&arena);
 }
 
 /* Kept objects by quarters of the process's: below half of one none, as in most checkpoints. */
@@ -188,14 +180,13 @@ static const char staged[] =
 
 static void copies_by_hand(void **state) {
     const struct dl_checkpoint_format *format = find("torch-dcp-async");
-    struct dl_arena arena = {0};
     struct dl_csv csv;
     struct dl_checkpoint_cost all, waits;
-    struct dl_err err = {0};
     bool known;
-    assert_int_equal(dl_csv_parse("probe.csv", staged, strlen(staged), &arena, &csv, &err), DL_OK);
-    assert_int_equal(dl_checkpoint_cost_read(&csv, format, false, &all, &known, &err), DL_OK);
-    assert_int_equal(dl_checkpoint_cost_read(&csv, format, true, &waits, &known, &err), DL_OK);
+    assert_int_equal(dl_csv_parse("probe.csv", staged, strlen(staged), &test_arena, &csv, NULL),
+                     DL_OK);
+    assert_int_equal(dl_checkpoint_cost_read(&csv, format, false, &all, &known, NULL), DL_OK);
+    assert_int_equal(dl_checkpoint_cost_read(&csv, format, true, &waits, &known, NULL), DL_OK);
     check_close(all.every_tensor_s, 1e-4, 1e-9);
     check_close(all.tensor_s, 2e-4, 1e-9);
     check_close(all.staged_cached_s_per_byte, 1e-9, 1e-9);
@@ -216,20 +207,21 @@ static void copies_by_hand(void **state) {
     scale.is_sharded = true;
     check_close(dl_checkpoint_write_s(format, &waits, &c, &scale), 1e-3 + 2e-3 + 2.5e-3, 1e-9);
     /* copies of many tensors, or of large ones, that take no longer than one's: nothing each */
-    char *quick = dl_arena_printf(&arena, "%s", staged);
+    char *quick = dl_arena_printf(&test_arena, "%s", staged);
     memcpy(strstr(quick, "0.033,0.011"), "0.033,0.000", 11);
     memcpy(strstr(quick, "0.0273,0.0051"), "0.0273,0.0001", 13);
-    assert_int_equal(dl_csv_parse("probe.csv", quick, strlen(quick), &arena, &csv, &err), DL_OK);
-    assert_int_equal(dl_checkpoint_cost_read(&csv, format, false, &all, &known, &err), DL_OK);
+    assert_int_equal(dl_csv_parse("probe.csv", quick, strlen(quick), &test_arena, &csv, NULL),
+                     DL_OK);
+    assert_int_equal(dl_checkpoint_cost_read(&csv, format, false, &all, &known, NULL), DL_OK);
     check_close(all.every_tensor_s, 0, 0);
     check_close(all.staged_cached_s_per_byte, 0, 0);
     /* a copy longer than the whole is refused */
-    const char *broken = dl_arena_printf(&arena, "%s", staged);
+    const char *broken = dl_arena_printf(&test_arena, "%s", staged);
     memcpy(strstr(broken, "0.033,0.011"), "0.010", 5);
-    assert_int_equal(dl_csv_parse("probe.csv", broken, strlen(broken), &arena, &csv, &err), DL_OK);
-    assert_int_equal(dl_checkpoint_cost_read(&csv, format, false, &all, &known, &err),
+    assert_int_equal(dl_csv_parse("probe.csv", broken, strlen(broken), &test_arena, &csv, NULL),
+                     DL_OK);
+    assert_int_equal(dl_checkpoint_cost_read(&csv, format, false, &all, &known, NULL),
                      DL_ERR_INPUT);
-    dl_arena_free(&arena);
 }
 
 static void rows_are_whole(void **state) {
@@ -255,5 +247,5 @@ int main(void) {
         cmocka_unit_test(collections),    cmocka_unit_test(copies_by_hand),
         cmocka_unit_test(rows_are_whole),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

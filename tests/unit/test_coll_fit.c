@@ -105,14 +105,13 @@ static void enough_samples(void **state) {
 /* Six parameters at most for seven sizes: a series cannot be met by as many numbers as it has. */
 static void mlsl_needs_a_step(void **state) {
     const char *root = getenv("DLMODEL_ROOT");
-    struct dl_arena arena = {0};
     struct dl_series series;
     struct dl_csv csv;
     struct dl_err err = {0};
-    const char *path =
-        dl_arena_printf(&arena, "%s/data/collectives/published.csv", root != NULL ? root : ".");
-    if (dl_csv_read(path, &arena, &csv, &err) != DL_OK ||
-        dl_series_read(&csv, &arena, &series, &err) != DL_OK)
+    const char *path = dl_arena_printf(&test_arena, "%s/data/collectives/published.csv",
+                                       root != NULL ? root : ".");
+    if (dl_csv_read(path, &test_arena, &csv, &err) != DL_OK ||
+        dl_series_read(&csv, &test_arena, &series, &err) != DL_OK)
         fail_msg("%s", err.message);
     double sum = 0, one_sum = 0;
     int count = 0;
@@ -134,12 +133,11 @@ static void mlsl_needs_a_step(void **state) {
     assert_int_equal(count, 5);
     printf("mean: one piece %.1f %%, pieces %.1f %%\n", 100 * one_sum / count, 100 * sum / count);
     assert_true(sum / count < 0.05 && one_sum / count > 0.1);
-    dl_arena_free(&arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_by_hand), cmocka_unit_test(two_samples), cmocka_unit_test(borders),
         cmocka_unit_test(enough_samples), cmocka_unit_test(mlsl_needs_a_step)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

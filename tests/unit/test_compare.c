@@ -34,9 +34,7 @@ static const struct dl_error_summary *group(const struct dl_error_summary *list,
  * all: mean (10 + 30 + 20 + 50)/4 = 27.5, bias (10 - 30 + 20 + 50)/4 = 12.5. By source: (20 + 50)/2
  * = 35. Inside [0.9, 1.1] x predicted: 100 in [99, 121] only, so 1 of 3 of a and 0 of b. */
 static void summary_by_hand(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_comparison c = {.arena = &arena};
-    struct dl_err err = {0};
+    struct dl_comparison c = {.arena = &test_arena};
     add(&c, "a", "s1", 110, 100);
     add(&c, "a", "s1", 70, 100);
     add(&c, "a", "s2", 120, 100);
@@ -45,7 +43,7 @@ static void summary_by_hand(void **state) {
     c.rows[4].skipped = true;
     struct dl_error_summary *list;
     int count;
-    assert_int_equal(dl_compare_summarize(&c, &list, &count, &err), DL_OK);
+    assert_int_equal(dl_compare_summarize(&c, &list, &count, NULL), DL_OK);
     const struct dl_error_summary *a = group(list, count, "source", "a"),
                                   *all = group(list, count, "all", "all");
     const struct dl_error_summary *by_source = group(list, count, "all", "all-by-source");
@@ -63,7 +61,6 @@ static void summary_by_hand(void **state) {
     check_close(by_source->max_ape_pct, 50, 1e-12);
     assert_int_equal(by_source->skipped, 1);
     assert_int_equal(group(list, count, "system", "s3")->rows, 0);
-    dl_arena_free(&arena);
 }
 
 static struct dl_data data_of(struct dl_arena *arena) {
@@ -89,7 +86,6 @@ static enum dl_code compare_text(const char *rows, bool anchor, struct dl_arena 
 }
 
 static void rows_are_predicted_or_skipped_with_a_reason(void **state) {
-    struct dl_arena arena = {0};
     struct dl_comparison c;
     struct dl_err err = {0};
     const char *rows =
@@ -102,7 +98,7 @@ static void rows_are_predicted_or_skipped_with_a_reason(void **state) {
         "g,s,iris-v100,ideal,data,,bert_base,seq128,fp32,adam,1,4,8,,,,,,throughput,100,samples/"
         "s,\n"
         "h,s,iris-v100,ideal,data,,resnet50,banana,fp32,,1,4,32,,,,,,throughput,100,samples/s,\n";
-    if (compare_text(rows, false, &arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
+    if (compare_text(rows, false, &test_arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
     assert_int_equal(c.count, 8);
     static const char *const reasons[] = {NULL,        "nowhere", "strategy", "batch",
                                           "precision", NULL,      NULL,       "banana"};
@@ -117,37 +113,32 @@ static void rows_are_predicted_or_skipped_with_a_reason(void **state) {
     assert_true(c.rows[0].low < c.rows[0].predicted && c.rows[0].predicted < c.rows[0].high);
     assert_true(c.rows[5].low < c.rows[5].predicted && c.rows[5].predicted < c.rows[5].high);
     assert_string_equal(c.rows[0].bottleneck, "compute");
-    dl_arena_free(&arena);
 }
 
 /* On one device the iteration is compute and host overhead: an anchor measured at t makes the ideal
  * framework's prediction for more devices at least t, and without communication to wait for, t
  * itself within the host's part. */
 static void anchor_corrects_compute(void **state) {
-    struct dl_arena arena = {0};
     struct dl_comparison plain, anchored;
-    struct dl_err err = {0};
     const char *rows = "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.2,s,\n"
                        "b,s,iris-v100,ideal,data,,resnet50,,fp32,,1,2,32,,,,,,iteration,0.2,s,\n"
                        "c,s,iris-v100,ideal,data,,vgg16,,fp32,,1,2,32,,,,,,iteration,0.2,s,\n"
                        "d,s,iris-v100,ideal,data,,resnet50,,fp32,,1,2,24,,,,,,iteration,0.2,s,\n";
-    assert_int_equal(compare_text(rows, false, &arena, &plain, &err), DL_OK);
-    assert_int_equal(compare_text(rows, true, &arena, &anchored, &err), DL_OK);
+    assert_int_equal(compare_text(rows, false, &test_arena, &plain, NULL), DL_OK);
+    assert_int_equal(compare_text(rows, true, &test_arena, &anchored, NULL), DL_OK);
     /* anchor, alone, other batch */
     assert_true(anchored.rows[0].skipped && anchored.rows[2].skipped && anchored.rows[3].skipped);
     assert_false(anchored.rows[1].skipped);
     assert_true(plain.rows[1].error_pct < -20); /* 0.2 s is about twice what the model says */
     check_close(anchored.rows[1].predicted, 0.2, 0.02);
-    dl_arena_free(&arena);
 }
 
 /* A product of matrices took 1 ms beside the profile of the layers and 1.5 ms beside run a, 0.5 ms
  * beside b, 1.1 ms beside c; d does not say. */
 static void the_speed_of_the_core_is_remarked(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_comparison c = {.arena = &arena};
+    struct dl_comparison c = {.arena = &test_arena};
     struct dl_err err = {0};
-    struct dl_data data = data_of(&arena);
+    struct dl_data data = data_of(&test_arena);
     struct dl_layer_time layer = {.name = "conv1", .forward_s = 0.01, .backward_s = 0.02};
     struct dl_layer_batch batch = {.batch_samples = 32,
                                    .update_s = NAN,
@@ -173,13 +164,12 @@ static void the_speed_of_the_core_is_remarked(void **state) {
                         "c,s,iris-v100,ideal,resnet50,1,1,32,iteration,0.1,0.0011\n"
                         "d,s,iris-v100,ideal,resnet50,1,1,32,iteration,0.1,\n";
     struct dl_csv csv;
-    assert_int_equal(dl_csv_parse("runs.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_csv_parse("runs.csv", text, strlen(text), &test_arena, &csv, &err), DL_OK);
     if (dl_compare_runs(&data, &csv, false, &c, &err) != DL_OK) fail_msg("%s", err.message);
     assert_non_null(strstr(c.rows[0].remark, "1.5 times slower"));
     assert_non_null(strstr(c.rows[1].remark, "2 times faster"));
     assert_null(c.rows[2].remark);
     assert_null(c.rows[3].remark);
-    dl_arena_free(&arena);
 }
 
 /* A batch shared out over more devices (4 x 8 is 1 x 32) is anchored where no run has the batch per
@@ -187,9 +177,7 @@ static void the_speed_of_the_core_is_remarked(void **state) {
  * one of them disturbed, the median counts, and none is predicted. Another release of the framework
  * is another group, with nothing to compare. */
 static void what_makes_a_group(void **state) {
-    struct dl_arena arena = {0};
     struct dl_comparison c;
-    struct dl_err err = {0};
     const char *rows = "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.18,s,\n"
                        "b,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,8,,,,,,iteration,0.06,s,\n"
                        "c,s,iris-v100,ideal,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.2,s,\n"
@@ -201,7 +189,7 @@ static void what_makes_a_group(void **state) {
                        "g,s,dgx1-v100,pytorch-ddp,data,,resnet50,,mixed,,1,8,256,,,,,,throughput,"
                        "6000,samples/s,NGC 20.02\n"
                        "h,s,iris-v100,ideal,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.9,s,\n";
-    assert_int_equal(compare_text(rows, true, &arena, &c, &err), DL_OK);
+    assert_int_equal(compare_text(rows, true, &test_arena, &c, NULL), DL_OK);
     static const bool skipped[] = {true, false, true, false, true, true, false, true};
     for (int i = 0; i < 8; i++) {
         if (c.rows[i].skipped != skipped[i])
@@ -210,22 +198,19 @@ static void what_makes_a_group(void **state) {
     }
     assert_true(c.rows[1].predicted > 0.2 / 4 && c.rows[1].predicted < 0.2 / 2);
     check_close(c.rows[3].predicted, 0.2, 0.02);
-    dl_arena_free(&arena);
 }
 
 /* A run on one device need not name a backend: it anchors those of its framework's library, not
  * those of another one, and counts only where no run on one device names it (second list). A table
  * with global batches alone has groups of equal batches per device too. */
 static void backends_and_global_batches_make_groups(void **state) {
-    struct dl_arena arena = {0};
     struct dl_comparison c;
-    struct dl_err err = {0};
     const char *open =
         "a,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,1,1,,32,,,,,iteration,0.5,s,\n"
         "b,s,iris-v100,pytorch-ddp,data,nccl,resnet50,,fp32,,1,4,,128,,,,,iteration,0.5,s,\n"
         "c,s,iris-v100,pytorch-ddp,data,gloo,resnet50,,fp32,,1,4,,128,,,,,iteration,0.5,s,\n"
         "d,s,iris-v100,pytorch-ddp,data,nccl,resnet50,,fp32,,1,4,,512,,,,,iteration,0.5,s,\n";
-    assert_int_equal(compare_text(open, true, &arena, &c, &err), DL_OK);
+    assert_int_equal(compare_text(open, true, &test_arena, &c, NULL), DL_OK);
     assert_true(c.rows[0].skipped && !c.rows[1].skipped);
     assert_true(c.rows[2].skipped && c.rows[3].skipped);
     assert_true(c.rows[1].predicted > 0.5 && c.rows[1].predicted < 0.6);
@@ -233,10 +218,9 @@ static void backends_and_global_batches_make_groups(void **state) {
         "a,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,1,1,,32,,,,,iteration,0.5,s,\n"
         "b,s,iris-v100,pytorch-ddp,data,nccl,resnet50,,fp32,,1,4,,128,,,,,iteration,0.5,s,\n"
         "c,s,iris-v100,pytorch-ddp,data,nccl,resnet50,,fp32,,1,1,,32,,,,,iteration,0.7,s,\n";
-    assert_int_equal(compare_text(named, true, &arena, &c, &err), DL_OK);
+    assert_int_equal(compare_text(named, true, &test_arena, &c, NULL), DL_OK);
     assert_true(c.rows[0].skipped && c.rows[2].skipped);
     assert_true(c.rows[1].predicted > 0.7 && c.rows[1].predicted < 0.84);
-    dl_arena_free(&arena);
 }
 
 /* Predictions of rows that differ in these columns alone. */
@@ -275,17 +259,16 @@ static void framework_version_selects_the_release(void **state) {
         "NGC 20.06,NGC 20.06,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,,"
         "nhwc,NGC 20.06,NGC 20.06\n"
         "h,s,dgx1-v100,ideal,resnext101_32x4d,mixed,1,1,128,iteration,1,,,,\n";
-    struct dl_arena arena = {0};
     double by_column[ROWS], by_option[ROWS];
     const char *remarks[ROWS], *none[ROWS];
-    predict_versions(text, by_column, remarks, ROWS, NULL, &arena);
+    predict_versions(text, by_column, remarks, ROWS, NULL, &test_arena);
     static const struct {
         int row;
         const char *release;
     } same[] = {
         {0, "NGC 20.06"}, {1, "NGC 20.06 channels last"}, {2, "NGC 20.12"}, {3, "NGC 21.03"}};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
-        predict_versions(text, by_option, none, ROWS, same[i].release, &arena);
+        predict_versions(text, by_option, none, ROWS, same[i].release, &test_arena);
         check_close(by_column[same[i].row], by_option[same[i].row], 1e-12);
         assert_null(remarks[same[i].row]);
         for (int k = 0; k < ROWS; k++) assert_null(none[k]);
@@ -293,7 +276,7 @@ static void framework_version_selects_the_release(void **state) {
     /* channels-last from 20.12 on, and where the column says so */
     assert_true(by_column[0] > 1.02 * by_column[1]);
     check_close(by_column[1], by_column[2], 1e-12);
-    predict_versions(text, by_option, none, ROWS, "1.8", &arena);
+    predict_versions(text, by_option, none, ROWS, "1.8", &test_arena);
     for (int i = 5; i < 7; i++) {
         check_close(by_column[i], by_option[i], 1e-12);
         assert_non_null(strstr(remarks[i], "default release 1.8"));
@@ -303,7 +286,6 @@ static void framework_version_selects_the_release(void **state) {
     assert_non_null(strstr(remarks[4], "nearest release NGC 20.12"));
     assert_non_null(strstr(remarks[5], "framework_version is empty"));
     assert_null(remarks[7]); /* has no releases to choose from */
-    dl_arena_free(&arena);
 }
 
 /* Rows that do not say their release say so to the model of errors; a version that no release
@@ -318,14 +300,13 @@ static void runs_that_do_not_say_their_release(void **state) {
         "c,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,NGC 20.061\n"
         "d,s,dgx1-v100,pytorch-ddp,resnet50,mixed,1,1,128,iteration,1,NGC 20.12\n"
         "e,s,dgx1-v100,pytorch-ddp,resnet50,mixed,1,1,128,iteration,1,\n";
-    struct dl_arena arena = {0};
     struct dl_err err = {0};
-    const struct dl_data data = data_of(&arena);
+    const struct dl_data data = data_of(&test_arena);
     struct dl_csv csv;
     struct dl_fit_rows rows;
     struct dl_fit_prediction said[ROWS];
-    assert_int_equal(dl_csv_parse("runs.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
-    if (dl_fit_rows_read(&data, &csv, 1, &arena, &rows, &err) != DL_OK ||
+    assert_int_equal(dl_csv_parse("runs.csv", text, strlen(text), &test_arena, &csv, &err), DL_OK);
+    if (dl_fit_rows_read(&data, &csv, 1, &test_arena, &rows, &err) != DL_OK ||
         dl_fit_rows_predict(&rows, NULL, NULL, said, &err) != DL_OK)
         fail_msg("%s", err.message);
     static const bool assumed[ROWS] = {false, true, true, false, true};
@@ -335,31 +316,27 @@ static void runs_that_do_not_say_their_release(void **state) {
         check_close(c.parameters, i < 3 ? 44177704 : 25557032, 1e-9);
     }
     assert_true(fabs(log(said[0].iteration_s / said[1].iteration_s)) > 0.02);
-    dl_arena_free(&arena);
 }
 
 /* A run that does not say its release anchors those that say the one that is assumed for it, and no
  * others. */
 static void an_assumed_release_anchors(void **state) {
-    struct dl_arena arena = {0};
     struct dl_comparison c;
     struct dl_err err = {0};
     const char *rows =
         "a,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.2,s,\n"
         "b,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.2,s,1.8\n"
         "c,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,2,4,32,,,,,,iteration,0.2,s,NGC 20.12\n";
-    if (compare_text(rows, true, &arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
+    if (compare_text(rows, true, &test_arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
     assert_true(c.rows[0].skipped && !c.rows[1].skipped && c.rows[2].skipped);
     assert_true(c.rows[1].predicted > 0.19);
-    dl_arena_free(&arena);
 }
 
 /* `system` names a file or the row is not predicted, also where prose describes a machine that has
  * a file; a release of the library that the row gives takes the place of the system's. */
 static void collectives_name_their_system(void **state) {
-    struct dl_arena arena = {0};
-    const struct dl_data data = data_of(&arena);
-    struct dl_comparison c = {.arena = &arena};
+    const struct dl_data data = data_of(&test_arena);
+    struct dl_comparison c = {.arena = &test_arena};
     struct dl_csv csv;
     struct dl_err err = {0};
     static const char text[] =
@@ -377,7 +354,7 @@ static void collectives_name_their_system(void **state) {
         "Open MPI,openmpi-5.0,all_reduce,V100,v100-8x-edr,4,32,,float32,1048576,50,,,s,,host,"
         "ring,\n"
         "telepathy,,all_reduce,V100,dgx1-v100,1,8,,float32,8,50,,,s,,,,\n";
-    assert_int_equal(dl_csv_parse("c.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_csv_parse("c.csv", text, strlen(text), &test_arena, &csv, &err), DL_OK);
     if (dl_compare_collectives(&data, &csv, &c, &err) != DL_OK) fail_msg("%s", err.message);
     static const char *const reasons[] = {NULL, NULL, "8x V100", "dgx1-v100", "no system",
                                           NULL, NULL, NULL,      NULL,        "library"};
@@ -394,35 +371,32 @@ static void collectives_name_their_system(void **state) {
     assert_true(c.rows[7].predicted > 1.05 * c.rows[6].predicted);
     assert_non_null(strstr(c.rows[8].workload, "ring"));
     assert_null(strstr(c.rows[6].workload, " ring"));
-    dl_arena_free(&arena);
 }
 
 static void broken_rows_are_named(void **state) {
-    struct dl_arena arena = {0};
     struct dl_comparison c;
     struct dl_err err = {0};
     const char *rows = "a,s,iris-v100,ideal,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.1,s,\n"
                        "b,s,iris-v100,ideal,data,,resnet50,,fp32,,one,4,32,,,,,,iteration,0.1,s,\n";
-    assert_int_equal(compare_text(rows, false, &arena, &c, &err), DL_OK);
+    assert_int_equal(compare_text(rows, false, &test_arena, &c, &err), DL_OK);
     assert_false(c.rows[0].skipped);
     assert_true(c.rows[1].skipped);
     assert_non_null(strstr(c.rows[1].why, "error: nodes: expected a number, got \"one\""));
-    assert_int_equal(compare_text(strchr(rows, '\n') + 1, false, &arena, &c, &err), DL_ERR_INPUT);
+    assert_int_equal(compare_text(strchr(rows, '\n') + 1, false, &test_arena, &c, &err),
+                     DL_ERR_INPUT);
     assert_int_equal(err.line, 2);
     assert_string_equal(err.key, "nodes");
-    dl_arena_free(&arena);
 }
 
 /* 2 m n k = 2 x 10 x 20 x 30 = 12000 flop in 1.5 ms; the 16-bit kinds are "mixed". */
 static void kernel_rows(void **state) {
-    struct dl_arena arena = {0};
     struct dl_csv csv;
     struct dl_err err = {0};
     const char *text = "device,op,m,n,k,a_trans,b_trans,precision,pass,time_ms\n"
                        "V100,gemm,10,20,30,T,N,fp16_in_fp16mul_fp32acc_tensorcore,fwd,1.5\n"
                        "V100,gemm,10,,30,N,N,fp32,fwd,1.5\nAMD_MI25,gemm,1,1,1,N,N,fp32,fwd,\nV100,"
                        "gemm,1,1,1,N,N,fp77,fwd,1\n";
-    assert_int_equal(dl_csv_parse("k.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_csv_parse("k.csv", text, strlen(text), &test_arena, &csv, &err), DL_OK);
     assert_true(dl_kernel_header(&csv));
     struct dl_kernel_row row;
     assert_int_equal(dl_kernel_row_read(&csv, 0, &row, &err), DL_OK);
@@ -440,7 +414,6 @@ static void kernel_rows(void **state) {
     assert_string_equal(row.why, "no time is given");
     assert_int_equal(dl_kernel_row_read(&csv, 3, &row, &err), DL_ERR_INPUT);
     assert_int_equal(err.line, 5);
-    dl_arena_free(&arena);
 }
 
 int main(void) {
@@ -458,5 +431,5 @@ int main(void) {
         cmocka_unit_test(broken_rows_are_named),
         cmocka_unit_test(kernel_rows),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

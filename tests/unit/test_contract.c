@@ -8,7 +8,6 @@
 #include "model/core/json_node.h"
 #include "tests/check.h"
 
-static struct dl_arena arena;
 static char program[4096]; /* BUILD/dlmodel, from BUILD/tests/unit/test_contract */
 
 static int find_program(void **state) {
@@ -25,21 +24,17 @@ static int find_program(void **state) {
     return access(program, X_OK);
 }
 
-static int free_arena(void **state) {
-    dl_arena_free(&arena);
-    return 0;
-}
-
 /* Standard output of the program; its exit status must be the expected one. */
 static char *run(int expected, const char *arguments) {
     char *command = dl_arena_printf(
-        &arena, "DLMODEL_LOCAL=/dev/null/x '%s' -q --data '%s/data' %s 2> /dev/null < /dev/null",
-        program, check_root(), arguments);
+        &test_arena,
+        "DLMODEL_LOCAL=/dev/null/x '%s' -q --data '%s/data' %s 2> /dev/null < /dev/null", program,
+        check_root(), arguments);
     assert_non_null(command);
     FILE *pipe = popen(command, "r"); /* NOLINT: a constant command line of this test */
     assert_non_null(pipe);
     size_t length = 0, capacity = 1 << 22, got;
-    char *text = dl_arena_alloc(&arena, capacity + 1, 1);
+    char *text = dl_arena_alloc(&test_arena, capacity + 1, 1);
     assert_non_null(text);
     while ((got = fread(text + length, 1, capacity - length, pipe)) > 0) length += got;
     const int status = pclose(pipe);
@@ -55,7 +50,7 @@ static const struct dl_json_node *json(const char *arguments) {
     const char *text = run(0, arguments);
     struct dl_json *doc = NULL;
     struct dl_err err = {0};
-    if (dl_json_parse("stdout", text, strlen(text), &arena, &doc, &err) != DL_OK) {
+    if (dl_json_parse("stdout", text, strlen(text), &test_arena, &doc, &err) != DL_OK) {
         fail_msg("%d:%d: %s %s", err.line, err.col, err.key, err.message);
     }
     return doc->root;
@@ -165,12 +160,11 @@ static const struct dl_json_node *under_column(const struct dl_json_node *r, con
 
 static void csv_and_json_carry_the_same(void **state) {
     const char *arguments = "predict --system azure-nc24rs-p100 --workload vgg16 --nodes 1,4";
-    const char *text = run(0, dl_arena_printf(&arena, "%s --csv", arguments));
-    const struct dl_json_node *r =
-        member(json(dl_arena_printf(&arena, "%s --json", arguments)), "results", DL_JSON_ARRAY);
+    const char *text = run(0, dl_arena_printf(&test_arena, "%s --csv", arguments));
+    const struct dl_json_node *r = member(
+        json(dl_arena_printf(&test_arena, "%s --json", arguments)), "results", DL_JSON_ARRAY);
     struct dl_csv csv;
-    struct dl_err err = {0};
-    assert_int_equal(dl_csv_parse("stdout", text, strlen(text), &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_csv_parse("stdout", text, strlen(text), &test_arena, &csv, NULL), DL_OK);
     assert_int_equal(csv.row_count, r->child_count);
     assert_true(csv.row_count >= 10);
     r = r->child;
@@ -198,7 +192,7 @@ static void csv_and_json_carry_the_same(void **state) {
 static void comparisons_in_json(void **state) {
     const char *root_path = check_root();
     const struct dl_json_node *root = json(dl_arena_printf(
-        &arena,
+        &test_arena,
         "compare '%s/data/runs/tensorflow_2017.csv' '%s/tests/fixtures/unpredictable_runs.csv' "
         "--json",
         root_path, root_path));
@@ -241,7 +235,7 @@ static void comparisons_in_json(void **state) {
 static void names_of_any_bytes_stay_json(void **state) {
     char folder[256];
     assert_true(check_directory(folder, sizeof folder));
-    char *path = dl_arena_printf(&arena, "%s/odd.csv", folder);
+    char *path = dl_arena_printf(&test_arena, "%s/odd.csv", folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(
@@ -249,8 +243,8 @@ static void names_of_any_bytes_stay_json(void **state) {
         "\"a\"\"\t\\\n\x01\",\"s\xff\xfe\",iris-v100,ideal,resnet50,1,4,32,throughput,1000\n",
         file);
     assert_int_equal(fclose(file), 0);
-    const struct dl_json_node *rows =
-        member(json(dl_arena_printf(&arena, "compare '%s' --json", path)), "rows", DL_JSON_ARRAY);
+    const struct dl_json_node *rows = member(
+        json(dl_arena_printf(&test_arena, "compare '%s' --json", path)), "rows", DL_JSON_ARRAY);
     assert_int_equal(rows->child_count, 1);
     assert_string_equal(string(rows->child, "id"), "a\"\t\\\n\x01");
     assert_int_equal(remove(path), 0);
@@ -265,5 +259,5 @@ int main(void) {
 
         cmocka_unit_test(names_of_any_bytes_stay_json),
     };
-    return cmocka_run_group_tests(tests, find_program, free_arena);
+    return cmocka_run_group_tests(tests, find_program, check_free);
 }

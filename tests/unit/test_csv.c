@@ -12,7 +12,6 @@ static void test_places_of_faults(void **state) {
                                 "\"q\"\"r\",\"\",5\n";
     static const int places[3][3][2] = {
         {{2, 1}, {2, 3}, {2, 5}}, {{4, 1}, {4, 7}, {5, 4}}, {{6, 1}, {6, 8}, {6, 11}}};
-    struct dl_arena arena = {0};
     struct dl_err err;
     struct dl_csv csv;
     char folder[128], path[160], message[1600];
@@ -24,7 +23,7 @@ static void test_places_of_faults(void **state) {
         assert_non_null(file);
         fprintf(file, "%s%s", mark ? "\xef\xbb\xbf" : "", plain);
         fclose(file);
-        if (dl_csv_read(path, &arena, &csv, &err) != DL_OK) fail_msg("%s", err.message);
+        if (dl_csv_read(path, &test_arena, &csv, &err) != DL_OK) fail_msg("%s", err.message);
         assert_int_equal(csv.row_count, 3);
         for (int row = 0; row < 3; row++) {
             for (int column = 0; column < 3; column++) {
@@ -51,20 +50,18 @@ static void test_places_of_faults(void **state) {
     assert_int_equal(dl_csv_number(&csv, 2, 2, &value, &err), DL_OK);
     check_close(value, 5, 0);
     unlink(path), rmdir(folder);
-    dl_arena_free(&arena);
 }
 
 /* Rows that follow a table: lines and places count from where they begin. */
 static void test_rows_alone(void **state) {
     static const char text[] = "1,2\n\n\"3\n\",4\nx,5";
-    struct dl_arena arena = {0};
     struct dl_err err;
     struct dl_csv table, rows;
 
-    assert_int_equal(dl_csv_parse("t.csv", "a,b\n", 4, &arena, &table, &err), DL_OK);
+    assert_int_equal(dl_csv_parse("t.csv", "a,b\n", 4, &test_arena, &table, &err), DL_OK);
     assert_int_equal(dl_csv_parse_rows(&table,
                                        &(struct dl_csv_records){text, strlen(text), 10, 1000},
-                                       &arena, &rows, &err),
+                                       &test_arena, &rows, &err),
                      DL_OK);
     assert_int_equal(rows.row_count, 3);
     assert_int_equal(rows.column_count, 2);
@@ -81,12 +78,11 @@ static void test_rows_alone(void **state) {
     dl_csv_fault(&rows, 2, 0, &err, "no");
     assert_int_equal(err.line, 14);
     assert_int_equal(err.col, 1);
-    assert_int_equal(
-        dl_csv_parse_rows(&table, &(struct dl_csv_records){"1\n", 2, 7, 0}, &arena, &rows, &err),
-        DL_ERR_INPUT);
+    assert_int_equal(dl_csv_parse_rows(&table, &(struct dl_csv_records){"1\n", 2, 7, 0},
+                                       &test_arena, &rows, &err),
+                     DL_ERR_INPUT);
     assert_int_equal(err.line, 7);
     assert_string_equal(err.key, "b");
-    dl_arena_free(&arena);
 }
 
 int main(void) {
@@ -96,5 +92,5 @@ int main(void) {
         cmocka_unit_test(test_rows_alone),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

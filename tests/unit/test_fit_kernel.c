@@ -30,15 +30,13 @@ static size_t made_up(struct dl_kernel_sample *samples, size_t n) {
 static void recovers_what_it_was_given(void **state) {
     struct dl_kernel_sample samples[80] = {{.time_s = 0}};
     struct dl_device device = plain_device(RATES, 1, 8e-6);
-    struct dl_arena arena = {0};
     struct dl_kernel_model model;
     struct dl_fit_quality quality;
-    struct dl_err err = {0};
     size_t n = made_up(samples, 80);
     assert_int_equal(
         dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, n, &device, DL_OP_GEMM, DL_FORWARD,
                                                         DL_FP32, false},
-                            &arena, &model, &quality, &err),
+                            &test_arena, &model, &quality, NULL),
         DL_OK);
     assert_int_equal(quality.samples, 80);
     assert_int_equal(quality.folds, 5);
@@ -56,13 +54,11 @@ static void recovers_what_it_was_given(void **state) {
     check_close(time.time_s, true_time(&gemm), 0.08);
     assert_false(time.extrapolated);
     assert_string_equal(time.formula, "F-KERNEL-MODEL");
-    dl_arena_free(&arena);
 }
 
 static void few_samples_are_enough(void **state) {
     struct dl_kernel_sample samples[6] = {{.time_s = 0}};
     struct dl_device device = plain_device(RATES, 1, 8e-6);
-    struct dl_arena arena = {0};
     struct dl_kernel_model model;
     struct dl_fit_quality quality;
     struct dl_err err = {0};
@@ -71,7 +67,7 @@ static void few_samples_are_enough(void **state) {
         assert_int_equal(
             dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, n, &device, DL_OP_GEMM,
                                                             DL_FORWARD, DL_FP32, false},
-                                &arena, &model, &quality, &err),
+                                &test_arena, &model, &quality, &err),
             DL_OK);
         assert_true(quality.base_only);
         assert_int_equal(quality.folds, 0);
@@ -88,10 +84,9 @@ static void few_samples_are_enough(void **state) {
     assert_int_equal(
         dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, 6, &device, DL_OP_CONV, DL_FORWARD,
                                                         DL_FP32, false},
-                            &arena, &model, NULL, &err),
+                            &test_arena, &model, NULL, &err),
         DL_ERR_INPUT);
     check_contains(err.message, "conv fp32 fwd");
-    dl_arena_free(&arena);
 }
 
 /* Streams of 2 us + 1.2 us for each million elements, with one or two operands; every fifth time
@@ -116,12 +111,11 @@ static double stream_error(struct dl_kernel_sample *samples, size_t n, bool *by_
     struct dl_device device = plain_device(RATES, 1, 2e-6);
     struct dl_arena arena = {0};
     struct dl_kernel_model model;
-    struct dl_err err = {0};
     double errors[40], scratch[40];
     assert_int_equal(
         dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, n, &device, DL_OP_STREAM,
                                                         DL_FORWARD, DL_FP32, false},
-                            &arena, &model, NULL, &err),
+                            &arena, &model, NULL, NULL),
         DL_OK);
     *by_elements = model.correction.feature_count == 2 &&
                    strcmp(model.correction.features[1], "elements") == 0;
@@ -168,7 +162,6 @@ static void fit_fixed_time(int overlaps, bool of_many, struct dl_arena *arena,
                            struct dl_kernel_model *model) {
     struct dl_kernel_sample samples[60];
     struct dl_device device = plain_device(RATES, 1, 2e-6);
-    struct dl_err err = {0};
     for (int i = 0; i < 60; i++) {
         const double elements = floor(1e4 * pow(3000, i / 60.0));
         samples[i] = (struct dl_kernel_sample){
@@ -179,17 +172,16 @@ static void fit_fixed_time(int overlaps, bool of_many, struct dl_arena *arena,
     assert_int_equal(
         dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, 60, &device, DL_OP_STREAM,
                                                         DL_FORWARD, DL_FP32, false},
-                            arena, model, NULL, &err),
+                            arena, model, NULL, NULL),
         DL_OK);
 }
 
 static void fixed_time_adds_or_overlaps(void **state) {
-    struct dl_arena arena = {0};
     struct dl_kernel_model model;
     for (int overlaps = DL_FIXED_TIME_ADDS; overlaps <= DL_FIXED_TIME_OVERLAPS; overlaps++) {
         struct dl_device device = plain_device(RATES, 1, 2e-6);
         double errors[30], scratch[30];
-        fit_fixed_time(overlaps, true, &arena, &model);
+        fit_fixed_time(overlaps, true, &test_arena, &model);
         assert_int_equal(model.fixed_time, overlaps);
         check_close(model.latency_s, 4e-6, 0.1);
         device.kernel_models = &model;
@@ -205,9 +197,8 @@ static void fixed_time_adds_or_overlaps(void **state) {
         if (!(error < 0.05)) fail_msg("fixed_time %d: %g", overlaps, error);
     }
     /* One campaign's own samples keep the sum. */
-    fit_fixed_time(DL_FIXED_TIME_OVERLAPS, false, &arena, &model);
+    fit_fixed_time(DL_FIXED_TIME_OVERLAPS, false, &test_arena, &model);
     assert_int_equal(model.fixed_time, DL_FIXED_TIME_ADDS);
-    dl_arena_free(&arena);
 }
 
 static void streams_without_datasheet(void **state) {
@@ -222,17 +213,14 @@ static void streams_without_datasheet(void **state) {
             .kernel = dl_kernel_stream(DL_FORWARD, 0, elements, elements)};
         samples[i].time_s = 2e-6 + 8 * elements / 12e9;
     }
-    struct dl_arena arena = {0};
     struct dl_kernel_model model;
-    struct dl_err err = {0};
     assert_int_equal(
         dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, 8, &device, DL_OP_STREAM,
                                                         DL_FORWARD, DL_FP32, false},
-                            &arena, &model, NULL, &err),
+                            &test_arena, &model, NULL, NULL),
         DL_OK);
     check_close(model.bandwidth_bytes_per_s, 12e9, 0.05);
     check_close(model.latency_s, 2e-6, 0.1);
-    dl_arena_free(&arena);
 }
 
 static void write_text(const char *path, const char *text) {
@@ -244,7 +232,6 @@ static void write_text(const char *path, const char *text) {
 
 static void reads_tables(void **state) {
     char directory[256], path[320];
-    struct dl_arena arena = {0};
     struct dl_kernel_samples samples;
     struct dl_err err = {0};
     assert_true(check_directory(directory, sizeof directory));
@@ -253,7 +240,7 @@ static void reads_tables(void **state) {
     write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\n"
                      "A,8,4,2,T,N,fp32,fwd,0.5,lib 1\nA,8,4,2,N,N,fp32,fwd,,lib "
                      "1\nB,8,4,2,N,N,fp32,fwd,1,lib 1\n");
-    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &err), DL_OK);
+    assert_int_equal(dl_fit_read_samples(path, &device, &test_arena, &samples, &err), DL_OK);
     assert_int_equal(samples.count, 1); /* no time: left out; another device: left out */
     check_close(samples.rows[0].time_s, 0.5e-3, 1e-12);
     check_close(samples.rows[0].kernel.flop, 128, 0);
@@ -261,15 +248,14 @@ static void reads_tables(void **state) {
     assert_string_equal(samples.library, "lib 1");
     write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\nA,8,4,2,T,N,"
                      "fp33,fwd,0.5,x\n");
-    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &err), DL_ERR_INPUT);
+    assert_int_equal(dl_fit_read_samples(path, &device, &test_arena, &samples, &err), DL_ERR_INPUT);
     assert_int_equal(err.line, 2);
     check_contains(err.message, "fp33");
     write_text(path, "device,m,n\nA,1,2\n");
-    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &err), DL_ERR_INPUT);
+    assert_int_equal(dl_fit_read_samples(path, &device, &test_arena, &samples, &err), DL_ERR_INPUT);
     check_contains(err.message, "expected this column");
     unlink(path);
     rmdir(directory);
-    dl_arena_free(&arena);
 }
 
 static void device_names(void **state) {
@@ -391,5 +377,5 @@ int main(void) {
         cmocka_unit_test(device_names),
         cmocka_unit_test(published_times),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -12,11 +12,10 @@ static void levels_by_hand(void **state) {
     const double y[] = {1, 3, 5, (double)NAN, 100, 8};
     const int level[] = {0, 0, 1, 0, -1, 2};
     double mean[4], left[4];
-    struct dl_err err = {0};
     struct dl_mixed_model m = {.row_count = 6, .y = y, .effect_count = 1, .row_variance = 2};
     m.effects[0] = (struct dl_mixed_effect){
         .level_count = 4, .level = level, .variance = 4, .mean = mean, .mean_variance = left};
-    assert_int_equal(dl_mixed_fit(&m, 0, &err), DL_OK);
+    assert_int_equal(dl_mixed_fit(&m, 0, NULL), DL_OK);
     const double means[] = {4 / 2.5, 5 / 1.5, 8 / 1.5, 0},
                  variances[] = {1 / 1.25, 1 / 0.75, 1 / 0.75, 4};
     for (int l = 0; l < 4; l++) {
@@ -28,7 +27,7 @@ static void levels_by_hand(void **state) {
     /* slopes: sum(z y) / (sum(z^2) + s2 / t2) */
     const double z[] = {1, 2, -1, 1, 1, 0.5};
     m.effects[0].covariate = z;
-    assert_int_equal(dl_mixed_fit(&m, 0, &err), DL_OK);
+    assert_int_equal(dl_mixed_fit(&m, 0, NULL), DL_OK);
     check_close(mean[0], 7 / 5.5, 1e-12);
     check_close(mean[1], -5 / 1.5, 1e-12);
     check_close(mean[2], 4 / 0.75, 1e-12);
@@ -40,7 +39,7 @@ static void levels_by_hand(void **state) {
     m.part_count = 1;
     check_close(dl_mixed_row_variance(&m, 2), 14, 1e-12);
     check_close(dl_mixed_row_variance(&m, 0), 2, 1e-12);
-    assert_int_equal(dl_mixed_fit(&m, 0, &err), DL_OK);
+    assert_int_equal(dl_mixed_fit(&m, 0, NULL), DL_OK);
     check_close(mean[0], (1 / 2.0 + 3 / 5.0) / (1 / 2.0 + 1 / 5.0 + 0.25), 1e-12);
     check_close(mean[1], (5 / 14.0) / (1 / 14.0 + 0.25), 1e-12);
 }
@@ -52,7 +51,6 @@ static void crossed_effects(void **state) {
     double y[ROWS], a_mean[A], b_mean[B], slope[ROWS];
     int a[ROWS], b[ROWS];
     uint64_t seed = 3;
-    struct dl_err err = {0};
     for (int i = 0; i < ROWS; i++) {
         y[i] = check_uniform(&seed) * 10 - 4;
         slope[i] = check_uniform(&seed) + 0.5;
@@ -64,7 +62,7 @@ static void crossed_effects(void **state) {
         (struct dl_mixed_effect){.level_count = A, .level = a, .variance = 1.5, .mean = a_mean};
     m.effects[1] = (struct dl_mixed_effect){
         .level_count = B, .level = b, .covariate = slope, .variance = 0.4, .mean = b_mean};
-    assert_int_equal(dl_mixed_fit(&m, 0, &err), DL_OK);
+    assert_int_equal(dl_mixed_fit(&m, 0, NULL), DL_OK);
     double a_sum[A] = {0}, b_sum[B] = {0};
     for (int i = 0; i < ROWS; i++) {
         const double left = y[i] - a_mean[a[i]] - (b[i] >= 0 ? slope[i] * b_mean[b[i]] : 0);
@@ -83,7 +81,6 @@ static void most_likely_variances(void **state) {
     double y[ROWS];
     int level[ROWS];
     uint64_t seed = 9;
-    struct dl_err err = {0};
     for (int i = 0; i < ROWS; i++) {
         level[i] = i / EACH;
         y[i] = 3 * sin(level[i] * 1.7) + check_uniform(&seed);
@@ -98,17 +95,17 @@ static void most_likely_variances(void **state) {
     }
     struct dl_mixed_model m = {.row_count = ROWS, .y = y, .effect_count = 1, .row_variance = 1};
     m.effects[0] = (struct dl_mixed_effect){.level_count = LEVELS, .level = level, .variance = 1};
-    assert_int_equal(dl_mixed_fit(&m, 500, &err), DL_OK);
+    assert_int_equal(dl_mixed_fit(&m, 500, NULL), DL_OK);
     const double s2 = within / (LEVELS * (EACH - 1));
     check_close(m.row_variance, s2, 1e-6);
     check_close(m.effects[0].variance, between - s2 / EACH, 1e-6);
     for (int i = 0; i < ROWS; i++) y[i] = 0; /* nothing varies */
-    assert_int_equal(dl_mixed_fit(&m, 500, &err), DL_OK);
+    assert_int_equal(dl_mixed_fit(&m, 500, NULL), DL_OK);
     check_close(m.row_variance, 1e-8, 1e-12);
     assert_true(m.effects[0].variance >= 1e-8);
     m.effects[0].level_count = 0; /* no level: nothing to do */
     m.row_variance = 7;
-    assert_int_equal(dl_mixed_fit(&m, 5, &err), DL_OK);
+    assert_int_equal(dl_mixed_fit(&m, 5, NULL), DL_OK);
     check_close(m.row_variance, 7, 0);
 }
 
@@ -159,13 +156,12 @@ static double least_around(const struct dl_robust_problem *p, const double *x, u
     double least = INFINITY;
     for (int i = 0; i < 200; i++) {
         double at[MAX_PARAMETERS], residuals[MAX_ROWS];
-        struct dl_err err = {0};
         const double size = pow(10, -i % 4);
         for (size_t j = 0; j < p->parameter_count; j++) {
             const double step = size * (2 * check_uniform(seed) - 1);
             at[j] = fmin(p->high[j], fmax(p->low[j], x[j] + step));
         }
-        residuals_of(p->context, at, residuals, &err);
+        residuals_of(p->context, at, residuals, NULL);
         least = fmin(least, dl_robust_objective(p, at, residuals));
     }
     return least;
@@ -206,10 +202,9 @@ static void conditions_of_a_minimum(void **state) {
                                             .smallest = 1e-10,
                                             .refresh = 1e9};
         struct dl_robust_fit fit = {.x = x, .residuals = residuals};
-        struct dl_err err = {0};
         for (size_t j = 0; j < l.parameters; j++)
-            derivatives_of(&l, x, residuals, j, jacobian, &err);
-        assert_int_equal(dl_robust_fit(&p, jacobian, &fit, &err), DL_OK);
+            derivatives_of(&l, x, residuals, j, jacobian, NULL);
+        assert_int_equal(dl_robust_fit(&p, jacobian, &fit, NULL), DL_OK);
         assert_int_equal(l.asked, l.parameters); /* a line's do not change */
         check_close(fit.objective, dl_robust_objective(&p, x, residuals), 1e-12);
         for (size_t j = 0; j < l.parameters; j++) {

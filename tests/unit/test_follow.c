@@ -3,7 +3,6 @@
 #include "model/machine/what_if.h"
 #include "tests/check.h"
 
-static struct dl_arena arena;
 static struct dl_err err;
 
 static struct dl_link a_link(struct dl_piece *pieces, int count) {
@@ -25,7 +24,7 @@ static void link_by_hand(void **state) {
     struct dl_system measured = {.has_inter = true, .inter = a_link(&piece, 1)};
     struct dl_system system = measured;
     system.inter.bandwidth_bytes_per_s = 20e9, system.inter.latency_s = 1e-6;
-    dl_system_what_if(&measured, &system, &arena);
+    dl_system_what_if(&measured, &system, &test_arena);
     check_close(system.inter.nccl_bandwidth_bytes_per_s, 8e9, 1e-12);
     check_close(system.inter.pieces[0].beta_s_per_byte, 5e-11, 1e-12);
     check_close(system.inter.pieces[0].alpha_s, 3e-6, 1e-12);
@@ -33,13 +32,13 @@ static void link_by_hand(void **state) {
     assert_false(system.inter.assumed);
     system = measured;
     system.inter.bandwidth_bytes_per_s = 20e9, system.inter.nccl_bandwidth_bytes_per_s = 5e9;
-    dl_system_what_if(&measured, &system, &arena);
+    dl_system_what_if(&measured, &system, &test_arena);
     check_close(system.inter.nccl_bandwidth_bytes_per_s, 5e9, 0);
     /* of a link with pieces alone, 1 / beta of the largest messages is the bandwidth */
     measured.inter.bandwidth_bytes_per_s = NAN;
     system = measured;
     system.inter.bandwidth_bytes_per_s = 5e9;
-    dl_system_what_if(&measured, &system, &arena);
+    dl_system_what_if(&measured, &system, &test_arena);
     check_close(system.inter.pieces[0].beta_s_per_byte, 2e-10, 1e-12);
 }
 
@@ -51,7 +50,7 @@ static void host_by_hand(void **state) {
         .host = {.copy_bandwidth_bytes_per_s = 10e9, .pageable_bandwidth_bytes_per_s = 4e9}};
     struct dl_system system = measured;
     system.host.copy_bandwidth_bytes_per_s = 20e9;
-    dl_system_what_if(&measured, &system, &arena);
+    dl_system_what_if(&measured, &system, &test_arena);
     check_close(system.host.pageable_bandwidth_bytes_per_s, 5e9, 1e-12);
 }
 
@@ -76,7 +75,7 @@ static void device_by_hand(void **state) {
                                        .kernel_model_count = 1};
     struct dl_device device = measured;
     device.clock_hz = 1.5e9, device.memory_bandwidth_bytes_per_s = 2e12;
-    dl_device_what_if(&measured, &device, &arena);
+    dl_device_what_if(&measured, &device, &test_arena);
     check_close(dl_device_peak(&device, DL_FP32), 15e12, 1e-12);
     check_close(dl_device_sustained(&device, DL_FP32), 12e12, 1e-12);
     check_close(device.kernel_models[0].rate_flop_per_s, 10.5e12, 1e-12);
@@ -142,26 +141,21 @@ static void power_by_hand(void **state) {
                                        .rate_count = 1};
     struct dl_device device = measured;
     device.clock_hz = 0.9e9;
-    dl_device_what_if(&measured, &device, &arena);
+    dl_device_what_if(&measured, &device, &test_arena);
     check_close(device.power.load_w, 245.8, 1e-12);
     check_close(device.rates[0].peak_flop_per_s, 9e12, 1e-12);
     device = measured;
     device.clock_hz = 0.9e9, device.power.load_w = 250;
-    dl_device_what_if(&measured, &device, &arena);
+    dl_device_what_if(&measured, &device, &test_arena);
     check_close(device.power.load_w, 250, 0);
     device = measured; /* a higher clock is another chip's */
     device.clock_hz = 2e9;
-    dl_device_what_if(&measured, &device, &arena);
+    dl_device_what_if(&measured, &device, &test_arena);
     check_close(device.power.load_w, 300, 0);
     device = measured; /* another memory, the same clock */
     device.memory_bandwidth_bytes_per_s = 2e12;
-    dl_device_what_if(&measured, &device, &arena);
+    dl_device_what_if(&measured, &device, &test_arena);
     check_close(device.power.load_w, 300, 0);
-}
-
-static int clean(void **state) {
-    dl_arena_free(&arena);
-    return 0;
 }
 
 int main(void) {
@@ -170,5 +164,5 @@ int main(void) {
         cmocka_unit_test(device_by_hand), cmocka_unit_test(samples_by_hand),
         cmocka_unit_test(power_by_hand),
     };
-    return cmocka_run_group_tests(tests, NULL, clean);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -9,14 +9,6 @@
 /* of each group but memory */
 enum { LAYERS_SHOWN = 2, TERMS_SHOWN = 6 };
 
-static void add(char *out, const char *format, ...) {
-    const size_t used = strlen(out);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(out + used, TEXT_CASE_BYTES - used, format, args);
-    va_end(args);
-}
-
 static double number_of(const cJSON *term, const char *key) {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(term, key);
     return cJSON_IsNumber(value) ? value->valuedouble : NAN;
@@ -32,12 +24,12 @@ static void add_term(char *out, const cJSON *term) {
     const double seconds = number_of(term, "value_s"), sigma = number_of(term, "sigma_log"),
                  start_s = number_of(term, "start_s");
     const char *limit = text_of(term, "limit"), *inputs = text_of(term, "inputs");
-    add(out, "; %s %.5g", text_of(term, "term"),
-        isnan(seconds) ? number_of(term, "value_bytes") : seconds);
-    if (!isnan(start_s)) add(out, " at %.4g", start_s);
-    if (!isnan(sigma)) add(out, " +-%.3g", sigma);
-    if (*limit != 0) add(out, " limited by %s", limit);
-    if (*inputs != 0) add(out, ": %s", inputs);
+    text_case_add(out, "; %s %.5g", text_of(term, "term"),
+                  isnan(seconds) ? number_of(term, "value_bytes") : seconds);
+    if (!isnan(start_s)) text_case_add(out, " at %.4g", start_s);
+    if (!isnan(sigma)) text_case_add(out, " +-%.3g", sigma);
+    if (*limit != 0) text_case_add(out, " limited by %s", limit);
+    if (*inputs != 0) text_case_add(out, ": %s", inputs);
 }
 
 /* The request of "system=dgx1-v100 nodes=4 sequence-parallel set=links.inter.bandwidth=1GB/s". */
@@ -75,7 +67,7 @@ static void outcome(void *user, const char *plan, char *out) {
     const char *group = "";
     int shown = 0;
     *out = 0;
-    if (cJSON_GetArraySize(terms) == 0) add(out, "refused");
+    if (cJSON_GetArraySize(terms) == 0) text_case_add(out, "refused");
     cJSON_ArrayForEach(term, terms) {
         const bool layer = strstr(text_of(term, "formula"), "F-KERNEL") != NULL;
         if (strcmp(group, text_of(term, "group")) != 0) group = text_of(term, "group"), shown = 0;

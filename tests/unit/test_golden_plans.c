@@ -33,14 +33,6 @@ static const char *const seconds_and_bytes[] = {
 static const char *const counts[] = {"devices", "global_batch_samples", "dp", "tp", "pp", "sp",
                                      "ep",      "micro_batch_samples"};
 
-static void add(char *out, const char *format, ...) {
-    const size_t used = strlen(out);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(out + used, TEXT_CASE_BYTES - used, format, args);
-    va_end(args);
-}
-
 /* "system=dgx1-v100 nodes=4 sequence-parallel set=links.inter.bandwidth=1GB/s" */
 static enum dlmodel_status predict(struct dlmodel *m, const char *plan) {
     char words[TEXT_CASE_BYTES], *rest = words;
@@ -61,25 +53,25 @@ static void outcome(void *user, const char *plan, char *out) {
     if (predict(m, plan) != DLMODEL_OK) {
         const char *error = dlmodel_error(m), *text = strchr(error, ' ');
         text = text != NULL ? text + 1 : error; /* without the program's or the file's name */
-        add(out, "refused: %.*s", (int)strcspn(text, "\n"), text);
+        text_case_add(out, "refused: %.*s", (int)strcspn(text, "\n"), text);
         return;
     }
     for (size_t i = 0; i < sizeof seconds_and_bytes / sizeof *seconds_and_bytes; i++) {
         const double value = dlmodel_value(m, seconds_and_bytes[i]);
         const char *stem = strchr(seconds_and_bytes[i], '.');
         if (isfinite(value) && value != 0)
-            add(out, "%s=%.6g ", stem != NULL ? stem + 1 : seconds_and_bytes[i], value);
+            text_case_add(out, "%s=%.6g ", stem != NULL ? stem + 1 : seconds_and_bytes[i], value);
     }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const double value = dlmodel_value(m, counts[i]);
-        if (isfinite(value) && value != 1) add(out, "%s=%.6g ", counts[i], value);
+        if (isfinite(value) && value != 1) text_case_add(out, "%s=%.6g ", counts[i], value);
     }
-    if (dlmodel_value(m, "fits") == 0) add(out, "does-not-fit ");
+    if (dlmodel_value(m, "fits") == 0) text_case_add(out, "does-not-fit ");
     int warnings = 0;
     while (dlmodel_warning(m, warnings) != NULL) warnings++;
-    if (warnings > 0) add(out, "warnings=%d ", warnings);
-    add(out, "%s bottleneck=%s:%.4f", dlmodel_text(m, "strategy"), dlmodel_text(m, "bottleneck"),
-        dlmodel_value(m, "bottleneck_share"));
+    if (warnings > 0) text_case_add(out, "warnings=%d ", warnings);
+    text_case_add(out, "%s bottleneck=%s:%.4f", dlmodel_text(m, "strategy"),
+                  dlmodel_text(m, "bottleneck"), dlmodel_value(m, "bottleneck_share"));
 }
 
 static void every_plan(void **state) {

@@ -82,15 +82,15 @@ static void make_plan(struct dl_cal_choice choice, struct dl_arena *arena,
 }
 
 static void a_plan_fits_the_device(void **state) {
-    struct dl_arena arena = {0};
     struct dl_cal_plan pascal, volta, ampere, hopper, eight, none, quick;
-    make_plan((struct dl_cal_choice){.gpus = 1, .capability = 52}, &arena, &pascal);
-    make_plan((struct dl_cal_choice){.gpus = 1, .capability = 70}, &arena, &volta);
-    make_plan((struct dl_cal_choice){.gpus = 1, .capability = 80}, &arena, &ampere);
-    make_plan((struct dl_cal_choice){.gpus = 1, .capability = 90}, &arena, &hopper);
-    make_plan((struct dl_cal_choice){.gpus = 8, .capability = 80, .nodes = 4}, &arena, &eight);
-    make_plan((struct dl_cal_choice){.gpus = 0}, &arena, &none);
-    make_plan((struct dl_cal_choice){.gpus = 8, .capability = 80, .quick = true}, &arena, &quick);
+    make_plan((struct dl_cal_choice){.gpus = 1, .capability = 52}, &test_arena, &pascal);
+    make_plan((struct dl_cal_choice){.gpus = 1, .capability = 70}, &test_arena, &volta);
+    make_plan((struct dl_cal_choice){.gpus = 1, .capability = 80}, &test_arena, &ampere);
+    make_plan((struct dl_cal_choice){.gpus = 1, .capability = 90}, &test_arena, &hopper);
+    make_plan((struct dl_cal_choice){.gpus = 8, .capability = 80, .nodes = 4}, &test_arena, &eight);
+    make_plan((struct dl_cal_choice){.gpus = 0}, &test_arena, &none);
+    make_plan((struct dl_cal_choice){.gpus = 8, .capability = 80, .quick = true}, &test_arena,
+              &quick);
     assert_int_equal(with(&pascal, "gpu-", "prec="), 0);
     assert_true(with(&volta, "gpu-gemm", "prec=mixed") > 40 &&
                 with(&volta, "gpu-", "prec=tf32") == 0);
@@ -116,21 +116,19 @@ static void a_plan_fits_the_device(void **state) {
                          strcmp(hopper.points[i].pass, hopper.points[j].pass) == 0);
         }
     }
-    dl_arena_free(&arena);
 }
 
 static void exact_layers_of_a_workload(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload vgg16, bert;
     struct dl_cal_plan plan;
-    load_name("vgg16", NULL, 0, &arena, &vgg16);
-    load_name("bert_base", NULL, 0, &arena, &bert);
+    load_name("vgg16", NULL, 0, &test_arena, &vgg16);
+    load_name("bert_base", NULL, 0, &test_arena, &bert);
     make_plan((struct dl_cal_choice){.gpus = 1,
                                      .capability = 70,
                                      .quick = true,
                                      .workload_name = "vgg16",
                                      .workload = &vgg16},
-              &arena, &plan);
+              &test_arena, &plan);
     /* conv4_1, 256 to 512 channels at 28 x 28: three passes, two precisions, once */
     assert_int_equal(with(&plan, "gpu-conv", "n=32 c=256 f=512 h=28 w=28 r=3 q=3 s=1 p=1 t=1"), 6);
     assert_true(with(&plan, "gpu-conv", "c=3 f=64 h=224 w=224") >= 4);
@@ -139,9 +137,8 @@ static void exact_layers_of_a_workload(void **state) {
                                      .quick = true,
                                      .workload_name = "bert_base",
                                      .workload = &bert},
-              &arena, &plan);
+              &test_arena, &plan);
     assert_true(with(&plan, "gpu-batch", "b=384") > 0); /* attention: 32 samples, 12 heads */
-    dl_arena_free(&arena);
 }
 
 /* ---- the profile ---- */
@@ -192,7 +189,8 @@ static void load_v100(struct replay *r) {
     static const char *const files[] = {"deepbench_gemm", "deepbench_conv"};
     struct dl_err err = {0};
     *r = (struct replay){.capacity = 4096};
-    r->journal.header = (struct dl_cal_header){.started = "2018-06-01T00:00:00Z", .budget_s = 200};
+    r->journal.header =
+        (struct dl_cal_header){.started = "2018-06-01T00:00:00Z", .choice.budget_s = 200};
     r->journal.samples = dl_arena_alloc(&r->arena, r->capacity, sizeof *r->journal.samples);
     r->journal.facts = dl_arena_alloc(&r->arena, 32, sizeof *r->journal.facts);
     r->published = dl_arena_alloc(&r->arena, r->capacity, sizeof *r->published);
@@ -526,5 +524,5 @@ int main(void) {
         cmocka_unit_test(a_device_needs_bandwidth),
         cmocka_unit_test(work_of_gpu_samples),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -26,11 +26,6 @@ static void make_pair(struct pair *p) {
     p->job = (struct dl_heterogeneous_job){.groups = p->groups, .group_count = 2};
 }
 
-static void free_pair(struct pair *p) {
-    dl_arena_free(&p->fast.arena);
-    dl_arena_free(&p->slow.arena);
-}
-
 static enum dl_code mixed(struct pair *p, double samples, struct dl_prediction *out,
                           struct dl_err *err) {
     struct dl_plan plan = p->fast.plan, complete;
@@ -39,7 +34,7 @@ static enum dl_code mixed(struct pair *p, double samples, struct dl_prediction *
     plan.global_batch_samples = samples;
     const struct dl_heterogeneous_question question = {&p->job, &p->fast.workload,
                                                        &p->fast.framework, &plan};
-    return dl_heterogeneous_predict(&question, false, &p->fast.arena, &complete, out, err);
+    return dl_heterogeneous_predict(&question, false, &test_arena, &complete, out, err);
 }
 
 /* The step of 4 nodes all of one kind over the slow network. */
@@ -47,16 +42,15 @@ static double step_s(struct pair *p, bool slow, double batch) {
     struct dl_system system = slow ? p->slow.system : p->fast.system;
     struct dl_plan plan = p->fast.plan;
     struct dl_prediction out;
-    struct dl_err err = {0};
     system.inter = p->fast.system.inter;
     plan.nodes = 4, plan.dp = 0, plan.devices_per_node = 4;
     plan.batch_per_device_samples = batch, plan.global_batch_samples = 0;
-    assert_int_equal(dl_plan_complete(&system, &p->fast.workload, &p->fast.framework, &plan, &err),
+    assert_int_equal(dl_plan_complete(&system, &p->fast.workload, &p->fast.framework, &plan, NULL),
                      DL_OK);
     assert_int_equal(
         dl_predict(&(struct dl_predict_request){&system, &p->fast.workload, &p->fast.framework,
-                                                &plan, NULL, &p->fast.arena},
-                   &out, &err),
+                                                &plan, NULL, &test_arena},
+                   &out, NULL),
         DL_OK);
     return out.iteration_s;
 }
@@ -65,9 +59,8 @@ static double step_s(struct pair *p, bool slow, double batch) {
 static void equal_batches_wait_for_the_slowest(void **state) {
     struct pair p;
     struct dl_prediction out;
-    struct dl_err err = {0};
     make_pair(&p);
-    assert_int_equal(mixed(&p, 80000, &out, &err), DL_OK);
+    assert_int_equal(mixed(&p, 80000, &out, NULL), DL_OK);
     const double fast_s = step_s(&p, false, 5000), slow_s = step_s(&p, true, 5000);
     assert_true(slow_s > 1.2 * fast_s);
     check_close(out.iteration_s, slow_s, 1e-12);
@@ -78,7 +71,6 @@ static void equal_batches_wait_for_the_slowest(void **state) {
     check_close(out.groups[0].iteration_s, fast_s, 1e-12);
     check_close(out.groups[0].busy_frac, fast_s / slow_s, 1e-12);
     check_close(out.groups[1].busy_frac, 1, 1e-12);
-    free_pair(&p);
 }
 
 /* Every split in whole samples, tried out: none is faster. 12 fast and 4 slow devices. */
@@ -87,11 +79,10 @@ static void balanced_is_the_best_of_all_splits(void **state) {
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         struct pair p;
         struct dl_prediction equal, out;
-        struct dl_err err = {0};
         make_pair(&p);
-        assert_int_equal(mixed(&p, counts[c], &equal, &err), DL_OK);
+        assert_int_equal(mixed(&p, counts[c], &equal, NULL), DL_OK);
         p.job.balanced = true;
-        assert_int_equal(mixed(&p, counts[c], &out, &err), DL_OK);
+        assert_int_equal(mixed(&p, counts[c], &out, NULL), DL_OK);
         double best_s = INFINITY;
         const double most = (counts[c] - 4) / 12; /* the slow devices have one each at least */
         for (double fast = fmax(1, floor(0.8 * counts[c] / 16)); fast <= ceil(most); fast++) {
@@ -107,7 +98,6 @@ static void balanced_is_the_best_of_all_splits(void **state) {
             assert_true(out.groups[g].samples <= devices * batch &&
                         out.groups[g].samples > devices * (batch - 1) - 1e-9);
         }
-        free_pair(&p);
     }
 }
 
@@ -120,7 +110,6 @@ static void balanced_whatever_the_kinds(void **state) {
         static const double slower[] = {1.25, 3, 12};
         struct pair p;
         struct dl_prediction out;
-        struct dl_err err = {0};
         make_pair(&p);
         p.slow.rate.peak_flop_per_s *= 2 / slower[round % 3];
         p.slow.device.memory_bandwidth_bytes_per_s *= 2 / slower[round % 3];
@@ -129,7 +118,7 @@ static void balanced_whatever_the_kinds(void **state) {
                      samples = 16 + floor((double)(check_random(&seed) >> 40) / (1 << 24) *
                                           (round < 12 ? 500 : 20000));
         p.job.balanced = true;
-        assert_int_equal(mixed(&p, samples, &out, &err), DL_OK);
+        assert_int_equal(mixed(&p, samples, &out, NULL), DL_OK);
         double best_s = INFINITY, low = 1,
                high = floor((samples - slow_devices) / fast_devices) + 1;
         /* the fast kind's step grows and the slow kind's falls: where they cross */
@@ -145,7 +134,6 @@ static void balanced_whatever_the_kinds(void **state) {
         best += out.iteration_s <= best_s * (1 + 1e-9);
         check_close(out.iteration_s, best_s, 3e-4);
         check_close(out.groups[0].samples + out.groups[1].samples, samples, 1e-12);
-        free_pair(&p);
     }
     assert_true(best > 20);
 }
@@ -155,14 +143,12 @@ static void the_same_nodes_twice_change_nothing(void **state) {
     for (int balanced = 0; balanced < 2; balanced++) {
         struct pair p;
         struct dl_prediction out;
-        struct dl_err err = {0};
         make_pair(&p);
         p.groups[1].system = p.groups[0].system;
         p.job.balanced = balanced == 1;
-        assert_int_equal(mixed(&p, 8000, &out, &err), DL_OK);
+        assert_int_equal(mixed(&p, 8000, &out, NULL), DL_OK);
         check_close(out.iteration_s, step_s(&p, false, 500), 1e-12);
         check_close(out.groups[0].samples, 6000, 1e-12);
-        free_pair(&p);
     }
 }
 
@@ -196,11 +182,11 @@ static void the_slowest_network(void **state) {
         }
         for (int order = 0; order < 2; order++) {
             struct dl_system *out;
-            struct dl_err err = {0};
             const struct dl_heterogeneous_group groups[] = {
                 {.system = order == 0 ? &slow : &fast, .nodes = 2},
                 {.system = order == 0 ? &fast : &slow, .nodes = 1}};
-            assert_int_equal(dl_heterogeneous_systems(groups, 2, 7, &f.arena, &out, &err), DL_OK);
+            assert_int_equal(dl_heterogeneous_systems(groups, 2, 7, &test_arena, &out, NULL),
+                             DL_OK);
             const struct dl_system *of_slow = &out[order], *of_fast = &out[1 - order];
             if (of_fast->fabric.oversubscription != 3) fail_msg("case %d", which);
             assert_true(of_fast->has_fabric);
@@ -213,7 +199,6 @@ static void the_slowest_network(void **state) {
             assert_int_equal(of_slow->nodes, 7);
             assert_string_equal(of_fast->name, "b");
         }
-        dl_arena_free(&f.arena);
     }
 }
 
@@ -222,10 +207,9 @@ static void the_slowest_network(void **state) {
 static void figures_of_the_job(void **state) {
     struct pair p;
     struct dl_prediction out;
-    struct dl_err err = {0};
     make_pair(&p);
     p.fast.device.power.tdp_w = p.slow.device.power.tdp_w = 300;
-    assert_int_equal(mixed(&p, 80000, &out, &err), DL_OK);
+    assert_int_equal(mixed(&p, 80000, &out, NULL), DL_OK);
     const double slow_s = step_s(&p, true, 5000), fast_s = step_s(&p, false, 5000);
     check_close(out.epoch_s, p.fast.workload.epoch_samples * slow_s / 80000, 1e-12);
     assert_true(out.fits);
@@ -240,12 +224,12 @@ static void figures_of_the_job(void **state) {
         struct dl_system system = slow ? p.slow.system : p.fast.system;
         struct dl_plan own = plan;
         system.inter = p.fast.system.inter;
-        assert_int_equal(dl_plan_complete(&system, &p.fast.workload, &p.fast.framework, &own, &err),
+        assert_int_equal(dl_plan_complete(&system, &p.fast.workload, &p.fast.framework, &own, NULL),
                          DL_OK);
         assert_int_equal(
             dl_predict(&(struct dl_predict_request){&system, &p.fast.workload, &p.fast.framework,
-                                                    &own, NULL, &p.fast.arena},
-                       &of[slow], &err),
+                                                    &own, NULL, &test_arena},
+                       &of[slow], NULL),
             DL_OK);
         alone += (slow ? 4 : 12) * 5000 / (of[slow].scaling_efficiency * of[slow].iteration_s);
         check_close(out.groups[slow].memory.total_bytes, of[slow].memory.total_bytes, 1e-12);
@@ -259,11 +243,10 @@ static void figures_of_the_job(void **state) {
     /* memory for half of it: that group does not fit, so neither does the job */
     p.slow.device.memory_bytes = out.groups[1].memory.total_bytes / 2;
     p.fast.plan.input.dataset_samples = 123;
-    assert_int_equal(mixed(&p, 80000, &out, &err), DL_OK);
+    assert_int_equal(mixed(&p, 80000, &out, NULL), DL_OK);
     assert_false(out.fits);
     assert_true(out.groups[0].fits && !out.groups[1].fits);
     check_close(out.epoch_s, 123 * slow_s / 80000, 1e-12);
-    free_pair(&p);
 }
 
 /* Order statistics of normal variables from tables (Harter 1961): of 4 the 3rd 0.29701, of 5 the
@@ -311,7 +294,6 @@ static void spare_workers(void **state) {
     fake_behaviour(&f.framework, "bucketed");
     f.framework.sync.library = DL_LIB_NCCL;
     assert_int_equal(fake_predict(&f, &spare), DL_ERR_USAGE);
-    dl_arena_free(&f.arena);
 }
 
 /* 10 samples on 4 devices: two have 3. The step is that of 3 a device, the rate that of 10. */
@@ -332,7 +314,6 @@ static void samples_that_do_not_go_evenly(void **state) {
         said = said ||
                strstr(odd.warnings[i], "10 samples do not divide evenly among 4 devices") != NULL;
     assert_true(said);
-    dl_arena_free(&f.arena);
 }
 
 int main(void) {
@@ -349,5 +330,5 @@ int main(void) {
         cmocka_unit_test(spare_workers),
         cmocka_unit_test(samples_that_do_not_go_evenly),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -6,8 +6,8 @@
 #include "tests/load_workload.h"
 
 /* Builds what a config says, on top of what it extends. */
-static void build(const char *text, size_t length, struct dl_arena *arena, struct dl_workload *w,
-                  struct dl_config_model *model) {
+static void build_model(const char *text, size_t length, struct dl_arena *arena,
+                        struct dl_workload *w, struct dl_config_model *model) {
     struct dl_err err = {0};
     struct dl_json *docs[2];
     char path[512];
@@ -56,22 +56,19 @@ static void families(void **state) {
         {"bamba", 9780235392, 4096},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_config_model model;
         struct dl_workload w;
-        struct dl_err err = {0};
         char path[512], *text;
         size_t length;
         snprintf(path, sizeof path, "%s/tests/fixtures/config/%s.json", check_root(),
                  cases[i].file);
-        assert_int_equal(dl_file_read(path, 1 << 20, &arena, &text, &length, &err), DL_OK);
-        build(text, length, &arena, &w, &model);
+        assert_int_equal(dl_file_read(path, 1 << 20, &test_arena, &text, &length, NULL), DL_OK);
+        build_model(text, length, &test_arena, &w, &model);
         assert_string_equal(model.family->model_type, cases[i].file);
         if (w.parameters != cases[i].parameters)
             fail_msg("%s: %.0f parameters, expected %.0f", cases[i].file, w.parameters,
                      cases[i].parameters);
         check_close(w.sequence, cases[i].tokens, 0);
-        dl_arena_free(&arena);
     }
 }
 
@@ -82,40 +79,38 @@ static void families(void **state) {
 static void build_text(const char *text, struct dl_arena *arena, struct dl_workload *w,
                        struct dl_config_model *model) {
     text = quoted(text, arena);
-    build(text, strlen(text), arena, w, model);
+    build_model(text, strlen(text), arena, w, model);
 }
 
 static void members_change_the_work(void **state) {
-    struct dl_arena arena = {0};
     struct dl_config_model model;
     struct dl_workload w;
     build_text("{'model_type':'gemma3_text'," LLAMA ",'head_dim':16,'sliding_window':8,"
                "'sliding_window_pattern':3}",
-               &arena, &w, &model);
+               &test_arena, &w, &model);
     check_close(find_layer(&w, "h.1.attn.core")->attention.window, 8, 0);
     check_close(find_layer(&w, "h.2.attn.core")->attention.window, 0, 0);
     build_text("{'model_type':'llama'," LLAMA ",'attention_bias':true,'partial_rotary_factor':0.5,"
                "'rope_scaling':null,'num_key_value_heads':2}",
-               &arena, &w, &model);
+               &test_arena, &w, &model);
     check_close(find_layer(&w, "h.0.attn.rope")->attention.rotary, 8, 0);
     check_close(find_layer(&w, "h.0.attn.qkv")->parameter_elements, 64 * 128 + 128, 0);
     check_close(find_layer(&w, "h.0.attn.proj")->parameter_elements, 64 * 64 + 64, 0);
     check_close(find_layer(&w, "h.0.mlp.fc1")->parameter_elements, 64 * 192, 0);
     /* a window that is not in force */
     build_text("{'model_type':'qwen3'," LLAMA ",'sliding_window':8,'use_sliding_window':false}",
-               &arena, &w, &model);
+               &test_arena, &w, &model);
     check_close(find_layer(&w, "h.0.attn.core")->attention.window, 0, 0);
     check_close(find_layer(&w, "h.0.attn.norm")->parameter_elements, 32, 0);
     build_text("{'model_type':'mpt','d_model':64,'n_layers':2,'n_heads':4,'vocab_size':100,"
                "'max_seq_len':32,'expansion_ratio':2,'attn_config':{'kv_n_heads':1}}",
-               &arena, &w, &model);
+               &test_arena, &w, &model);
     check_close(find_layer(&w, "h.0.mlp.fc1")->out.channels, 128, 0);
     check_close(find_layer(&w, "h.0.attn.core")->attention.kv_heads, 1, 0);
     build_text("{'model_type':'mpt','d_model':64,'n_layers':2,'n_heads':4,'vocab_size':100,"
                "'max_seq_len':32,'attn_config':{'alibi':false},'learned_pos_emb':true}",
-               &arena, &w, &model);
+               &test_arena, &w, &model);
     check_close(find_layer(&w, "wpe")->parameter_elements, 32 * 64, 0);
-    dl_arena_free(&arena);
 }
 
 static void errors(void **state) {
@@ -159,29 +154,25 @@ static void errors(void **state) {
         {"{'model_type':'nemotron','partial_rotary_factor':2}", "partial_rotary_factor", "to 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_config_model model;
         struct dl_err err = {0};
-        const char *text = quoted(cases[i].text, &arena);
+        const char *text = quoted(cases[i].text, &test_arena);
         assert_int_equal(
-            dl_config_parse("config.json", text, strlen(text), false, &arena, &model, &err),
+            dl_config_parse("config.json", text, strlen(text), false, &test_arena, &model, &err),
             DL_ERR_INPUT);
         assert_int_equal(err.line, 1);
         if (strcmp(err.key, cases[i].key) != 0 || strstr(err.message, cases[i].message) == NULL)
             fail_msg("%s: %s: %s", cases[i].text, err.key, err.message);
-        dl_arena_free(&arena);
     }
 }
 
 static void unknown_members_can_be_skipped(void **state) {
-    struct dl_arena arena = {0};
     struct dl_config_model model;
-    struct dl_err err = {0};
-    const char *text = quoted("{'model_type':'llama'," LLAMA ",'odd':[1],'other':{'a':2}}", &arena);
-    assert_int_equal(dl_config_parse("config.json", text, strlen(text), true, &arena, &model, &err),
-                     DL_OK);
+    const char *text =
+        quoted("{'model_type':'llama'," LLAMA ",'odd':[1],'other':{'a':2}}", &test_arena);
+    assert_int_equal(
+        dl_config_parse("config.json", text, strlen(text), true, &test_arena, &model, NULL), DL_OK);
     assert_non_null(strchr(model.skipped, ','));
-    dl_arena_free(&arena);
 }
 
 int main(void) {
@@ -191,5 +182,5 @@ int main(void) {
         cmocka_unit_test(errors),
         cmocka_unit_test(unknown_members_can_be_skipped),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

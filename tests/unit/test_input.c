@@ -39,7 +39,6 @@ static void stages_by_hand(void **state) {
         dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     assert_true(there.decode_s == 0);
     check_close(there.pipeline_s, t.storage_s + t.copy_s, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* Three other nodes of 100 cores and 0.5 GB/s decode all 2 x 1024 samples and send 4000 B of each:
@@ -69,7 +68,6 @@ static void decoded_elsewhere(void **state) {
     const struct dl_input_time coreless =
         dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     assert_non_null(coreless.unknown);
-    dl_arena_free(&f.arena);
 }
 
 /* One array in the memory of one socket: of 4 devices, 3 to a socket, one reads 256 x 4000 B over
@@ -91,7 +89,6 @@ static void one_array_lies_on_one_socket(void **state) {
     f.system.intra.peer_group = 4;
     check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).copy_s, expected[1],
                 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 static void workers_are_at_most_the_cores(void **state) {
@@ -103,7 +100,6 @@ static void workers_are_at_most_the_cores(void **state) {
     f.plan.input.decode_workers = 100;
     check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s,
                 1024 * 0.01 / 28, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* A framework that skips 0.475 of a cropped image decodes 1024 of 10 ms in 0.525 of the time. */
@@ -116,7 +112,6 @@ static void crops_are_decoded_alone(void **state) {
     f.plan.input.cropped = true;
     check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s,
                 1024 * 0.00525 / 28, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 static void page_cache_after_the_first_epoch(void **state) {
@@ -129,7 +124,6 @@ static void page_cache_after_the_first_epoch(void **state) {
     t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     assert_false(t.cached);
     check_close(t.storage_s, 0.128, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 static void feeding_one_process(void **state) {
@@ -149,7 +143,6 @@ static void feeding_one_process(void **state) {
     check_close(each.feed_s, 1024 * 4000.0 / 1e9, 1e-12);
     /* all of it to each of four, two on a link */
     check_close(each.copy_s, 1024 * 4000.0 * 2 / 6e9, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 static void unknown_is_said(void **state) {
@@ -158,7 +151,6 @@ static void unknown_is_said(void **state) {
     f.plan.input.sample_bytes = 0; /* the workload's: NAN */
     assert_string_equal(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).unknown,
                         "the stored size of a sample");
-    dl_arena_free(&f.arena);
 }
 
 static void micro_batches_accumulate(void **state) {
@@ -196,8 +188,6 @@ static void micro_batches_accumulate(void **state) {
     f.plan.dp = 0;
     f.plan.micro_batch_samples = 100;
     assert_int_equal(fake_predict(&f, &parts), DL_ERR_USAGE);
-    dl_arena_free(&f.arena);
-    dl_arena_free(&one.arena);
 }
 
 /* Four micro-batches that each synchronize expose four times what one does alone. */
@@ -221,8 +211,6 @@ static void micro_batches_synchronize(void **state) {
     check_close(each.iteration_s - once.iteration_s,
                 each.exposed_comm_s - once.exposed_comm_s + each.overhead_s - once.overhead_s,
                 1e-9);
-    dl_arena_free(&f.arena);
-    dl_arena_free(&one.arena);
 }
 
 int main(void) {
@@ -238,5 +226,5 @@ int main(void) {
         cmocka_unit_test(micro_batches_accumulate),
         cmocka_unit_test(micro_batches_synchronize),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -75,11 +75,10 @@ static void a_fit_finds_constants_despite_wrong_rows(void **state) {
                                               .derivatives = two_term_derivatives,
                                               .context = &t};
     struct dl_robust_fit fit = {.x = x, .residuals = residuals};
-    struct dl_err err = {0};
-    assert_int_equal(two_term_residuals(&t, x, residuals, &err), DL_OK);
+    assert_int_equal(two_term_residuals(&t, x, residuals, NULL), DL_OK);
     for (size_t j = 0; j < 3; j++)
-        assert_int_equal(two_term_derivatives(&t, x, residuals, j, jacobian, &err), DL_OK);
-    assert_int_equal(dl_robust_fit(&problem, jacobian, &fit, &err), DL_OK);
+        assert_int_equal(two_term_derivatives(&t, x, residuals, j, jacobian, NULL), DL_OK);
+    assert_int_equal(dl_robust_fit(&problem, jacobian, &fit, NULL), DL_OK);
     check_close(exp(x[0]), 2e-3, 0.02);
     check_close(exp(x[1]), 5e-4, 0.06);
     check_close(x[2], 1, 0.01);
@@ -113,10 +112,9 @@ static void a_fit_stays_in_its_bounds(void **state) {
                                                   .residuals = one_residual,
                                                   .derivatives = one_derivative};
         struct dl_robust_fit fit = {.x = &x, .residuals = &residual};
-        struct dl_err err = {0};
         /* with sigma 3 and scale 10 the free optimum of the seen row is (5/100 + 1/9)/(1/100 + 1/9)
          * = 1.33 */
-        assert_int_equal(dl_robust_fit(&problem, &jacobian, &fit, &err), DL_OK);
+        assert_int_equal(dl_robust_fit(&problem, &jacobian, &fit, NULL), DL_OK);
         check_close(x, seen ? (5.0 / 100 + 1.0 / 9) / (1.0 / 100 + 1.0 / 9) : 1, 2e-3);
     }
 }
@@ -275,17 +273,15 @@ static void kinds_of_layers(void **state) {
                     {"mixtral_8x7b", "decoder-experts"},
                     {"bert_large", NULL},
                     {"resnet50", NULL}};
-    struct dl_arena arena = {0};
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct dl_workload workload = {0};
-        load_name(networks[i].name, NULL, 0, &arena, &workload);
+        load_name(networks[i].name, NULL, 0, &test_arena, &workload);
         const char *kind = dl_workload_layers(&workload);
         if (networks[i].kind == NULL)
             assert_null(kind);
         else
             assert_string_equal(kind, networks[i].kind);
     }
-    dl_arena_free(&arena);
 }
 
 /* Errors of 10 % in all runs and, independent of them, of twice the covariate in half of them:
@@ -304,8 +300,7 @@ static void widths_find_quantiles(void **state) {
     for (int i = 0; i < ROWS; i += 10)
         rows[i].error_log = 9, rows[i].weight_ratio = 0; /* left out */
     struct dl_interval_widths widths;
-    struct dl_err err = {0};
-    assert_int_equal(dl_widths_fit(rows, ROWS, 0.2, &widths, &err), DL_OK);
+    assert_int_equal(dl_widths_fit(rows, ROWS, 0.2, &widths, NULL), DL_OK);
     check_close(widths.half_log[DL_WIDTH_ALL], 0.12816, 0.03);
     check_close(widths.half_log[DL_WIDTH_OVERHEAD], 2 * 1.2816, 0.05);
     check_close(widths.half_log[DL_WIDTH_DEVICE], exp(-3), 1e-3); /* concerns no row */
@@ -346,8 +341,7 @@ static void a_mixed_model_finds_parts_of_rows(void **state) {
                                .row_variance = 0.01,
                                .parts = {{weight, 0.01}},
                                .part_count = 1};
-    struct dl_err err = {0};
-    assert_int_equal(dl_mixed_fit(&m, 60, &err), DL_OK);
+    assert_int_equal(dl_mixed_fit(&m, 60, NULL), DL_OK);
     check_close(sqrt(m.row_variance), 0.1, 0.05);
     check_close(sqrt(m.parts[0].variance), 0.2, 0.05);
     check_close(dl_mixed_row_variance(&m, 1), m.row_variance + 4 * m.parts[0].variance, 1e-12);
@@ -357,8 +351,6 @@ static void a_mixed_model_finds_parts_of_rows(void **state) {
  * so that n runs of log ratio y give y 0.14 n / (0.14 n + 0.0025). A later run with communication
  * moves that part alone. */
 static void a_posterior_in_closed_form(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     const struct dl_posterior *p;
     const struct dl_interval_case quiet = {.precision = DL_FP32, .model_sigma_log = NAN},
                                   loud = {.precision = DL_FP32,
@@ -367,9 +359,9 @@ static void a_posterior_in_closed_form(void **state) {
                                   mixed = {.precision = DL_MIXED, .model_sigma_log = NAN};
     struct dl_measured_run runs[] = {
         {0.2, quiet, "resnet50"}, {0.2, quiet, "resnet50"}, {0.6, loud, "resnet50"}};
-    assert_int_equal(dl_posterior_make(&model, runs, 0, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_posterior_make(&model, runs, 0, &test_arena, &p, NULL), DL_OK);
     assert_null(p);
-    assert_int_equal(dl_posterior_make(&model, runs, 2, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_posterior_make(&model, runs, 2, &test_arena, &p, NULL), DL_OK);
     struct dl_posterior_shift s = dl_posterior_shift(p, "resnet50", &quiet);
     check_close(s.compute_log, 0.2 * 2 * 0.14 / (2 * 0.14 + 0.0025), 1e-5);
     check_close(s.sigma_log, sqrt(0.14 * 0.0025 / (2 * 0.14 + 0.0025) + 0.0025), 1e-4);
@@ -382,7 +374,7 @@ static void a_posterior_in_closed_form(void **state) {
     const struct dl_posterior_shift other = dl_posterior_shift(p, "vgg16", &mixed);
     check_close(other.compute_log, 0.2 * 2 * 0.05 / (2 * 0.14 + 0.0025), 1e-4);
     assert_true(other.sigma_log > 2 * s.sigma_log);
-    assert_int_equal(dl_posterior_make(&model, runs, 3, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_posterior_make(&model, runs, 3, &test_arena, &p, NULL), DL_OK);
     s = dl_posterior_shift(p, "resnet50", &loud);
     check_close(s.compute_log, 0.2, 0.05);
     check_close(s.communication_log, 1, 0.06);
@@ -398,20 +390,17 @@ static void a_posterior_in_closed_form(void **state) {
                                           .model_sigma_log = NAN,
                                           .overhead_frac = 0.5};
     const struct dl_measured_run slow = {0.3, late, "resnet50"};
-    assert_int_equal(dl_posterior_make(&model, &slow, 1, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_posterior_make(&model, &slow, 1, &test_arena, &p, NULL), DL_OK);
     s = dl_posterior_shift(p, "resnet50", &late);
     assert_true(s.overhead_log > 2 * s.compute_log);
     check_close(dl_posterior_factor(&s, &late),
                 0.5 * exp(s.compute_log) + 0.5 * exp(s.compute_log + s.overhead_log), 1e-12);
-    dl_arena_free(&arena);
 }
 
 /* A run of one job: its batch on other devices gets the job's share too (variance 0.09 next to
  * 0.14), another batch does not, and its spread keeps that variance. With half the spread to move,
  * the system's effect has a quarter of its 0.05. */
 static void a_job_is_a_network_with_its_batch(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     const struct dl_posterior *p;
     struct dl_interval_model jobs = model;
     jobs.job_sigma_log = 0.3;
@@ -422,7 +411,7 @@ static void a_job_is_a_network_with_its_batch(void **state) {
     struct dl_interval_case other = small;
     const struct dl_measured_run run = {0.2, small, "resnet50"};
     const double all = 0.05 + 0.09 + 0.09 + 0.0025;
-    assert_int_equal(dl_posterior_make(&jobs, &run, 1, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_posterior_make(&jobs, &run, 1, &test_arena, &p, NULL), DL_OK);
     other.batch_per_device_samples = 32.2; /* as printed */
     check_close(dl_posterior_shift(p, "resnet50", &other).compute_log, 0.2 * 0.23 / all, 1e-4);
     other.batch_per_device_samples = 64;
@@ -432,11 +421,10 @@ static void a_job_is_a_network_with_its_batch(void **state) {
     other = small, other.release = "2";
     check_close(dl_posterior_shift(p, "resnet50", &other).compute_log, 0.2 * 0.14 / all, 1e-4);
     jobs.update_ratio = 0.5;
-    assert_int_equal(dl_posterior_make(&jobs, &run, 1, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_posterior_make(&jobs, &run, 1, &test_arena, &p, NULL), DL_OK);
     other.batch_per_device_samples = 64, other.precision = DL_BF16;
     check_close(dl_posterior_shift(p, "resnet50", &other).compute_log,
                 0.2 * 0.0125 / (all - 0.0375), 1e-3);
-    dl_arena_free(&arena);
 }
 
 static void regret_and_ranks_by_hand(void **state) {
@@ -452,8 +440,6 @@ static void regret_and_ranks_by_hand(void **state) {
 }
 
 static void decisions_by_hand(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     struct dl_decision *list;
     int count;
     const struct dl_decision_row rows[] = {
@@ -462,7 +448,7 @@ static void decisions_by_hand(void **state) {
         {{"k", "tp=1", "f", "a"}, 1, 1, 9, 0.5}, {{"l", "tp=1", "f", "b"}, 2, 3, 9, 0.49},
         {{"j", "tp=4", "", ""}, NAN, 1, 0, 0},
     };
-    assert_int_equal(dl_decisions(rows, 6, &arena, &list, &count, &err), DL_OK);
+    assert_int_equal(dl_decisions(rows, 6, &test_arena, &list, &count, NULL), DL_OK);
     assert_int_equal(count, 2);
     assert_string_equal(list[0].group, "j");
     assert_int_equal(list[0].alternatives, 2);
@@ -480,7 +466,6 @@ static void decisions_by_hand(void **state) {
     const struct dl_decision_summary f = dl_decision_summary(list, count, true);
     assert_int_equal(f.distinguished_jobs, 0);
     assert_true(isnan(f.distinguished_mean_pct));
-    dl_arena_free(&arena);
 }
 
 /* 10 % apart: distinguished where 80 % intervals of the difference are 2 %, not where 20 %. */
@@ -530,5 +515,5 @@ int main(void) {
         cmocka_unit_test(decisions_by_hand),
         cmocka_unit_test(ties),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -8,7 +8,6 @@ static char message[1600];
 
 static void test_nesting_and_many_keys(void **state) {
     char deep[400], *many;
-    struct dl_arena arena = {0};
     struct dl_json *doc;
     struct dl_err err;
     size_t length = 0;
@@ -16,7 +15,8 @@ static void test_nesting_and_many_keys(void **state) {
     memset(deep, '[', 65);
     memset(deep + 65, ']', 65);
     deep[130] = '\0';
-    assert_int_equal(dl_json_parse("x", deep + 1, 128, &arena, &doc, &err), DL_OK); /* 64 levels */
+    assert_int_equal(dl_json_parse("x", deep + 1, 128, &test_arena, &doc, &err),
+                     DL_OK); /* 64 levels */
     many = malloc(100000 * 16);
     assert_non_null(many);
     for (int i = 0; i < 100000;
@@ -24,37 +24,32 @@ static void test_nesting_and_many_keys(void **state) {
         length += (size_t)sprintf(many + length, "%s\"k%d\":%d", i == 0 ? "{" : ",",
                                   i == 99999 ? 0 : i, i);
     many[length++] = '}';
-    assert_int_equal(dl_json_parse("x", many, length, &arena, &doc, &err), DL_ERR_INPUT);
+    assert_int_equal(dl_json_parse("x", many, length, &test_arena, &doc, &err), DL_ERR_INPUT);
     assert_string_equal(err.key, "k0");
     assert_int_equal(err.col, (int)length - 10);
     free(many);
-    dl_arena_free(&arena);
 }
 
 static void test_text_need_not_be_terminated(void **state) {
-    struct dl_arena arena = {0};
     struct dl_json *doc, *other;
-    struct dl_err err;
     const char text[] = "\xef\xbb\xbf{\"a\": 1}garbage"; /* with a byte order mark */
 
-    assert_int_equal(dl_json_parse("n", text, 11, &arena, &doc, &err), DL_OK);
+    assert_int_equal(dl_json_parse("n", text, 11, &test_arena, &doc, NULL), DL_OK);
     assert_string_equal(dl_json_name(doc), "n");
-    assert_int_equal(dl_json_parse("n", "a", 1, &arena, &other, &err), DL_ERR_INPUT);
+    assert_int_equal(dl_json_parse("n", "a", 1, &test_arena, &other, NULL), DL_ERR_INPUT);
     /* FNV-1a of "{}": ((basis ^ '{') * prime ^ '}') * prime, worked by hand with 64-bit wrap-around
      */
-    assert_int_equal(dl_json_parse("n", "{}", 2, &arena, &doc, &err), DL_OK);
+    assert_int_equal(dl_json_parse("n", "{}", 2, &test_arena, &doc, NULL), DL_OK);
     assert_true(dl_hash_bytes(DL_HASH_START, "{}", 2) ==
                 ((0xcbf29ce484222325u ^ 0x7bu) * 0x100000001b3u ^ 0x7du) * 0x100000001b3u);
-    dl_arena_free(&arena);
 }
 
 static void test_fail_at_a_path(void **state) {
-    struct dl_arena arena = {0};
     struct dl_json *doc;
     struct dl_err err;
     const char *text = "{\"layers\": [1,\n {\"kernel\": 3, \"a.b\": 4}]}";
 
-    assert_int_equal(dl_json_parse("n", text, strlen(text), &arena, &doc, &err), DL_OK);
+    assert_int_equal(dl_json_parse("n", text, strlen(text), &test_arena, &doc, &err), DL_OK);
     assert_int_equal(dl_json_fail(doc, "layers[1].kernel", &err, "expected %d", 5), DL_ERR_INPUT);
     dl_err_text(&err, "w", message, sizeof message);
     assert_string_equal(message, "n:2:13: error: layers[1].kernel: expected 5");
@@ -64,14 +59,12 @@ static void test_fail_at_a_path(void **state) {
     assert_int_equal(err.col, 2);
     dl_json_fail(doc, NULL, &err, "m");
     assert_int_equal(err.line * 100 + err.col, 101);
-    dl_arena_free(&arena);
 }
 
 static void test_writer(void **state) {
-    struct dl_arena arena = {0};
     struct dl_json_writer w;
 
-    dl_jw_init(&w, &arena, true);
+    dl_jw_init(&w, &test_arena, true);
     dl_jw_object(&w, NULL);
     dl_jw_number(&w, "x", (double)NAN);
     dl_jw_number(&w, "y", -(double)INFINITY);
@@ -91,7 +84,6 @@ static void test_writer(void **state) {
     assert_string_equal(w.text, "{\"x\":null,\"y\":null,\"z\":0.3333333333333333,\"i\":-"
                                 "9223372036854775808,\"a\":[],\"b\":[true,{}],"
                                 "\"s\":\"\\u0001\\t\xef\xbf\xbd\xc3\xa9\\\\\",\"n\":null}");
-    dl_arena_free(&arena);
 }
 
 int main(void) {
@@ -103,5 +95,5 @@ int main(void) {
         cmocka_unit_test(test_writer),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

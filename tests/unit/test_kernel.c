@@ -249,13 +249,11 @@ static void correction_of_a_model(void **state) {
     struct dl_kernel_model_shape shape;
     dl_kernel_model_shape_of(&stream, 4, 64, &shape);
     struct dl_kernel_time time;
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     /* before it is packed: the base, and said so */
     dl_kernel_model_eval(&model, &OWN, &shape, &time);
     check_close(time.time_s, 10.004096e-6 * exp(0.05), 1e-9);
     assert_true(time.extrapolated);
-    assert_int_equal(dl_kernel_model_pack(&model, &arena, &err), DL_OK);
+    assert_int_equal(dl_kernel_model_pack(&model, &test_arena, NULL), DL_OK);
     dl_kernel_model_eval(&model, &OWN, &shape, &time);
     /* base = 10 us + 2048 / 500e9 = 10.004096 us; the sum is taken in single precision */
     check_close(time.time_s, 10.004096e-6 * exp(0.13), 1e-7);
@@ -269,7 +267,6 @@ static void correction_of_a_model(void **state) {
     check_close(time.time_s, (10e-6 + 4398046511104.0 / 500e9) * exp(0.05), 5e-3);
     check_close(time.sigma_log, sqrt(0.01 + 0.04), 2e-2);
     assert_true(time.extrapolated);
-    dl_arena_free(&arena);
 }
 
 static void features_by_name(void **state) {
@@ -282,8 +279,6 @@ static void features_by_name(void **state) {
     struct dl_kernel conv = conv_of(DL_FORWARD, 8, 100, 64, 1, 28, 3, 1);
     struct dl_kernel_model_shape shape;
     struct dl_kernel_time a, b;
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
     model.correction.features = names;
     model.correction.lengths = lengths;
@@ -299,8 +294,8 @@ static void features_by_name(void **state) {
     turned.correction.features = turned_names;
     turned.correction.lengths = turned_lengths;
     turned.correction.points = turned_points;
-    assert_int_equal(dl_kernel_model_pack(&model, &arena, &err), DL_OK);
-    assert_int_equal(dl_kernel_model_pack(&turned, &arena, &err), DL_OK);
+    assert_int_equal(dl_kernel_model_pack(&model, &test_arena, NULL), DL_OK);
+    assert_int_equal(dl_kernel_model_pack(&turned, &test_arena, NULL), DL_OK);
     dl_kernel_model_shape_of(&conv, 4, 64, &shape);
     dl_kernel_model_eval(&model, &OWN, &shape, &a);
     dl_kernel_model_eval(&turned, &OWN, &shape, &b);
@@ -308,7 +303,6 @@ static void features_by_name(void **state) {
     /* x = (log2 100 / 3, log2 9 / 2) = (2.214619, 1.584963): squares of distances 7.758347 +
      * 0.342181, 14.329109 + 0.172256; sum = 0.2 / 9.100528 - 0.1 / 15.501365 = 0.0155257 */
     check_close(a.time_s, dl_kernel_model_base(&model, &OWN, &shape, NULL) * exp(0.0155257), 1e-6);
-    dl_arena_free(&arena);
 }
 
 /* Files of the first releases name no features: the first axes in turn, but for weight gradients of
@@ -318,8 +312,6 @@ static void features_without_names(void **state) {
     double lengths[] = {1, 2, 3, 4, 5, 6}, low[] = {0, 0, 0, 0, 0, 0}, high[] = {9, 9, 9, 9, 9, 9},
            points[] = {1, 2, 3, 1, 2, 3}, weights[] = {0.1};
     for (int i = 0; i < 3; i++) {
-        struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
         model.pass = passes[i];
         model.correction.lengths = lengths, model.correction.domain_low = low,
@@ -329,13 +321,12 @@ static void features_without_names(void **state) {
         model.correction.length_count = model.correction.domain_low_count =
             model.correction.domain_high_count = 6;
         model.correction.point_count = 6;
-        assert_int_equal(dl_kernel_model_pack(&model, &arena, &err), DL_OK);
+        assert_int_equal(dl_kernel_model_pack(&model, &test_arena, NULL), DL_OK);
         for (int f = 0; f < 6; f++) {
             const int axis = f == 5 && passes[i] == DL_BACKWARD_WEIGHTS ? 6 : f;
             assert_int_equal(model.packed.axes[f], axis);
             check_close((double)model.packed.per_length[axis], 1 / lengths[f], 1e-6);
         }
-        dl_arena_free(&arena);
     }
 }
 
@@ -631,5 +622,5 @@ int main(void) {
                                        cmocka_unit_test(slower_memory_than_the_lender),
                                        cmocka_unit_test(empty_kernels),
                                        cmocka_unit_test(norms_backward)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -64,9 +64,8 @@ static struct sum sum_of(const struct dl_workload *workload, const char *prefix,
  * 4a, dropout 8.5a: 16.5a. Kernels: 6 + 4 + 10 + 2 + 20 + 8 + 2 + 3 + 5 = 60. PyTorch: 18h + 8h +
  * 2 (2.25 + 3 + 3)h + 2 x 4h = 50.5h and 2 + 2 + 2 + 2.25 = 8.25a. */
 static void bert_layer(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload bert;
-    load_name("bert_base", NULL, 0, &arena, &bert);
+    load_name("bert_base", NULL, 0, &test_arena, &bert);
     const double h = 128 * 768, a = 2 * h, statistics = 2 * 8 * 128;
     const char *layer = "encoder.3.";
     struct sum s = sum_of(&bert, layer, tensorflow, DL_FP32, DL_FORWARD);
@@ -82,7 +81,6 @@ static void bert_layer(void **state) {
     const struct sum data = sum_of(&bert, layer, tensorflow, DL_FP32, DL_BACKWARD_DATA),
                      weights = sum_of(&bert, layer, tensorflow, DL_FP32, DL_BACKWARD_WEIGHTS);
     check_close(data.bytes + weights.bytes, 4 * (221 * h + 16 * a), 0.002);
-    dl_arena_free(&arena);
 }
 
 /* The same layer in mixed precision. TensorFlow's rewrite: biases, dropout, additions, layer norms
@@ -91,9 +89,8 @@ static void bert_layer(void **state) {
  * but for the random numbers (10 bytes each). With nothing but statistics in fp32: half of 50.5h
  * and 8.25a, the masks whole. */
 static void mixed_types(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload bert;
-    load_name("bert_base", NULL, 0, &arena, &bert);
+    load_name("bert_base", NULL, 0, &test_arena, &bert);
     const double h = 128 * 768, a = 2 * h, statistics = 2 * 8 * 128;
     struct sum s = sum_of(&bert, "encoder.3.", tensorflow, DL_MIXED, DL_FORWARD);
     check_close(s.bytes,
@@ -104,16 +101,14 @@ static void mixed_types(void **state) {
     half.policy = DL_MIXED_HALF;
     s = sum_of(&bert, "encoder.3.", half, DL_MIXED, DL_FORWARD);
     check_close(s.bytes, 2 * (50 * h + 8 * a) + 2 * h + a + statistics, 1e-12);
-    dl_arena_free(&arena);
 }
 
 /* ResNet-50: 53 convolutions, 53 batch norms, 49 activations, 16 additions, 2 poolings, a dense
  * layer with a bias and the loss. Eager PyTorch: 53 counters besides. TensorFlow: 53 copies of
  * weights forward, 52 and 53 backward, 371 kernels of moving averages. */
 static void resnet_launches(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload resnet;
-    load_name("resnet50", NULL, 0, &arena, &resnet);
+    load_name("resnet50", NULL, 0, &test_arena, &resnet);
     struct sum s = sum_of(&resnet, "", pytorch, DL_FP32, DL_FORWARD);
     check_close(s.products, 54, 0);
     check_close(s.launches, 53 * 2 + 49 + 16 + 2 + 1 + 1, 0);
@@ -122,7 +117,6 @@ static void resnet_launches(void **state) {
     const double plain = sum_of(&resnet, "", pytorch, DL_FP32, DL_BACKWARD_DATA).launches,
                  copies = sum_of(&resnet, "", tensorflow, DL_FP32, DL_BACKWARD_DATA).launches;
     check_close(copies - plain, 52 + 4, 0); /* and the loss in 5 kernels instead of 1 */
-    dl_arena_free(&arena);
 }
 
 /* Channels-first on matrix units: each convolution copies its input and output, in each pass. */
@@ -145,11 +139,9 @@ static void layouts(void **state) {
         dl_framework_facts(&f.framework, &f.device, DL_MIXED, DL_ATTENTION_OPEN);
     assert_false(last.activation_copies);
     assert_int_equal(last.batchnorm, DL_BATCHNORM_TRANSPOSED);
-    dl_arena_free(&f.arena);
 
-    struct dl_arena arena = {0};
     struct dl_workload resnet;
-    load_name("resnet50", NULL, 0, &arena, &resnet);
+    load_name("resnet50", NULL, 0, &test_arena, &resnet);
     struct dl_kernel_facts facts = {.activation_copies = true};
     const struct dl_layer *stem = &resnet.layers[0];
     assert_string_equal(stem->kind->name, "conv");
@@ -158,7 +150,6 @@ static void layouts(void **state) {
     facts.activation_copies = false;
     check_close(with - sum_of(&resnet, stem->name, facts, DL_MIXED, DL_FORWARD).bytes,
                 2 * 2 * moved, 1e-12);
-    dl_arena_free(&arena);
 }
 
 /* XLA: one encoder layer forward moves biases 0, transposes 8h, additions 2 x 3h, layer norms
@@ -184,7 +175,6 @@ static void compiled(void **state) {
     check_close(sum_of(&bert, "encoder.3.", facts, DL_FP32, DL_FORWARD).bytes,
                 4 * (30 * h + 5 * a) + statistics, 1e-12);
     dl_arena_free(&arena);
-    dl_arena_free(&f.arena);
 }
 
 /* cuDNN's persistent batch norm needs compute capability 6.0; copies to channels-last, matrix
@@ -202,7 +192,6 @@ static void devices(void **state) {
     dl_facts_on_device(&facts, &f.device);
     assert_int_equal(facts.batchnorm, DL_BATCHNORM_SPATIAL);
     assert_false(facts.activation_copies);
-    dl_arena_free(&f.arena);
 }
 
 /* A sum reads both and writes one, 12 bytes; a row may say otherwise; fp32 weights are cast in
@@ -223,7 +212,6 @@ static void accumulation(void **state) {
  * that of batch norm, and 24 bytes per parameter. */
 static void weight_decay(void **state) {
     struct dl_fake f;
-    struct dl_err err = {0};
     struct dl_cost without, with;
     fake_make(&f);
     fake_layers(&f, 3, (const double[]){64, 128, 256, 64});
@@ -235,17 +223,16 @@ static void weight_decay(void **state) {
     f.framework.kernels.optimizer = &apply;
     assert_int_equal(
         dl_cost_compute(&(struct dl_cost_request){&f.device, &f.workload, &f.framework, &f.plan, 4},
-                        &f.arena, &without, &err),
+                        &test_arena, &without, NULL),
         DL_OK);
     f.framework.kernels.weight_decay = DL_DECAY_LOSS;
     assert_int_equal(
         dl_cost_compute(&(struct dl_cost_request){&f.device, &f.workload, &f.framework, &f.plan, 4},
-                        &f.arena, &with, &err),
+                        &test_arena, &with, NULL),
         DL_OK);
     check_close(without.update.launches, 3 * 2, 1e-12);
     check_close(with.update.launches, 3 * 2 + 2 * 3, 1e-12);
     check_close(with.update.bytes - without.update.bytes, 24 * f.workload.parameters, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* ResNet-50's 16 additions write 5,519,360 elements per sample. Inside batch norms they still read
@@ -253,9 +240,8 @@ static void weight_decay(void **state) {
 static void fused_additions(void **state) {
     struct dl_fake f;
     struct dl_workload resnet;
-    struct dl_err err = {0};
     fake_make(&f);
-    load_name("resnet50", NULL, 0, &f.arena, &resnet);
+    load_name("resnet50", NULL, 0, &test_arena, &resnet);
     const double bytes = 4 * 2 * 5519360.0;
     for (int backward = 0; backward < 2; backward++) {
         struct dl_cost cost;
@@ -263,7 +249,7 @@ static void fused_additions(void **state) {
         f.framework.kernels.fusion = backward ? DL_FUSION_BOTH : DL_FUSION_FORWARD;
         assert_int_equal(
             dl_cost_compute(&(struct dl_cost_request){&f.device, &resnet, &f.framework, &f.plan, 2},
-                            &f.arena, &cost, &err),
+                            &test_arena, &cost, NULL),
             DL_OK);
         for (int i = 0; i < resnet.layer_count; i++) {
             if (!dl_cost_fused(&resnet, i)) continue;
@@ -278,7 +264,6 @@ static void fused_additions(void **state) {
         } else
             assert_true(backward_bytes > 2 * bytes && launches > 0);
     }
-    dl_arena_free(&f.arena);
 }
 
 /* Scale and mask apart where composed attention is asked for, with the softmax where fused-softmax
@@ -356,27 +341,23 @@ static void channels_of_batchnorm(void **state) {
     norm.m = 200;
     f.device.scales.norm_scale = 2; /* before Volta F-DEVICE-NORM says all */
     assert_false(dl_batchnorm_by_channel(&f.device, &norm));
-    dl_arena_free(&f.arena);
 }
 
 /* F-POOL-BACKWARD by hand: max pooling 3 x 3 of stride 2 over 2 x 4 x 4; an element lies in
  * ceil(3 / 2)^2 = 4 windows, of which PyTorch reads 2 elements each. */
 static void pooling_of_pytorch(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    struct dl_err err = {0};
     const char *text = "{'format':'dlmodel-workload','version':1,'name':'w','summary':'s',"
                        "'source':'x','input':{'channels':2,'size':[4,4]},'layers':["
                        "{'kind':'conv','out':2,'kernel':3,'pad':1},"
                        "{'kind':'maxpool','kernel':3,'stride':2,'pad':1}]}";
-    assert_int_equal(load_text(text, NULL, 0, &arena, &w, &err), DL_OK);
+    assert_int_equal(load_text(text, NULL, 0, &test_arena, &w, NULL), DL_OK);
     const struct dl_layer *layer = &w.layers[1];
     struct dl_kernel kernels[DL_LAYER_KERNELS];
     struct dl_kernel_facts facts = {.pooling = DL_POOLING_INDICES};
     assert_int_equal(layer->kind->kernels(layer, &facts, DL_BACKWARD_DATA, 1, kernels), 1);
     check_close(kernels[0].read_elements, 4 * 2 * 32, 1e-12);
     check_close(kernels[0].write_elements, 32, 1e-12);
-    dl_arena_free(&arena);
 }
 
 /* F-GEMM-ALIGNED: 30522 words are no multiple of 8. Forward m, data gradient k, weight gradient n
@@ -385,12 +366,11 @@ static void aligned_gemm(void **state) {
     struct dl_fake f;
     struct dl_arena arena = {0};
     struct dl_workload w;
-    struct dl_err err = {0};
     fake_make(&f);
     const char *text = "{'format':'dlmodel-workload','version':1,'name':'w','summary':'s',"
                        "'source':'x','input':{'channels':768},'layers':["
                        "{'kind':'dense','out':768},{'kind':'dense','out':30522}]}";
-    assert_int_equal(load_text(text, NULL, 0, &arena, &w, &err), DL_OK);
+    assert_int_equal(load_text(text, NULL, 0, &arena, &w, NULL), DL_OK);
     f.device.architecture = "volta";
     struct dl_kernel_facts facts = {.precision = DL_MIXED, .aligned_gemm = true};
     dl_facts_on_device(&facts, &f.device);
@@ -414,7 +394,6 @@ static void aligned_gemm(void **state) {
     dl_facts_compile(&facts, &f.framework, DL_COMPILER_XLA);
     assert_false(facts.aligned_gemm);
     dl_arena_free(&arena);
-    dl_arena_free(&f.arena);
 }
 
 int main(void) {
@@ -432,5 +411,5 @@ int main(void) {
                                        cmocka_unit_test(weight_decay),
                                        cmocka_unit_test(attention_asked_for),
                                        cmocka_unit_test(fused_additions)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -37,7 +37,6 @@ static void release(void **state) {
     check_close(dl_kernel_scales(&f.framework, &f.device, &relu).workspace_bytes, 100, 0);
     f.framework.memory.conv_workspace_bytes = NAN;
     assert_true(isinf(dl_kernel_scales(&f.framework, &f.device, &relu).workspace_bytes));
-    dl_arena_free(&f.arena);
 }
 
 /* A device whose direct convolutions take 1.7 times what it borrows: 1x1, but neither 3x3 nor
@@ -60,7 +59,6 @@ static void device(void **state) {
     f.device.scales.direct_conv_scale = NAN;
     k = conv(1, 7, 1);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* Sides of 1 and 7 over 17 x 17 positions; not 3x3, nor 1x7 over one row, nor grouped ones. */
@@ -84,7 +82,6 @@ static void unequal_sides(void **state) {
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 2, 1e-12);
     k.groups = 64, f.device.scales.unequal_conv_scale = 1.5;
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* F-KERNEL-GROUPED: experts by PyTorch's grouped GEMMs take 2.2 times as long in 16 bits, 1.2 times
@@ -107,7 +104,6 @@ static void grouped(void **state) {
     check_close(dl_kernel_scale_of(&s, &f.device, DL_BF16, &router), 1, 1e-12);
     s = dl_kernel_scales(&f.framework, &f.device, &dense);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_BF16, &experts), 1, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 struct measured {
@@ -162,26 +158,23 @@ static double grouped_s(const struct dl_device *device, const struct measured *x
     if (x->both && x->narrow)
         sum_s += x->rows * (x->n + x->k) * 1251.3e-6 / 131072 / 7168 + x->rows * 397.4e-6 / 131072 +
                  x->groups * x->n * x->k * 176.4e-6 / 117440512;
-    dl_arena_free(&f.arena);
     return sum_s;
 }
 
 /* F-KERNEL-GROUPED with F-KERNEL-LOAD and F-POWER-CAP: grouped GEMMs published under two limits,
  * each within 18 % in bf16 and 36 % in mxfp8 (tools/fit_grouped.py). */
 static void published_groups(void **state) {
-    struct dl_arena arena = {0};
     char path[4200], folder[4200];
     const char *directories[] = {folder};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     const struct dl_device *b200 = NULL, *h100 = NULL;
     struct dl_csv csv;
-    struct dl_err err = {0};
     double sums[2] = {0, 0}, squares[2] = {0, 0}, count[2] = {0, 0};
     snprintf(folder, sizeof folder, "%s/data", check_root());
     snprintf(path, sizeof path, "%s/data/kernels/grouped.csv", check_root());
-    assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
-    assert_int_equal(dl_data_device(&data, "b200_sxm", &arena, &b200, &err), DL_OK);
-    assert_int_equal(dl_data_device(&data, "h100_sxm", &arena, &h100, &err), DL_OK);
+    assert_int_equal(dl_csv_read(path, &test_arena, &csv, NULL), DL_OK);
+    assert_int_equal(dl_data_device(&data, "b200_sxm", &test_arena, &b200, NULL), DL_OK);
+    assert_int_equal(dl_data_device(&data, "h100_sxm", &test_arena, &h100, NULL), DL_OK);
     for (int i = 0; i < csv.row_count; i++) {
         const struct measured x = measured_at(&csv, i);
         const bool old = strcmp(csv.rows[i][dl_csv_column(&csv, "gpu")], "H100") == 0;
@@ -194,24 +187,21 @@ static void published_groups(void **state) {
         assert_true(fabs(sums[narrow] / count[narrow]) < 0.05);
         assert_true(sqrt(squares[narrow] / count[narrow]) < (narrow ? 0.17 : 0.09));
     }
-    dl_arena_free(&arena);
 }
 
 /* F-KERNEL-LOAD: FlashAttention-2 on B200 takes flash2_scale times the kernel-time model in the
  * median of published times (flash2_b200.csv). */
 static void published_flash2(void **state) {
-    struct dl_arena arena = {0};
     char path[4200], folder[4200];
     const char *directories[] = {folder};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     const struct dl_device *b200 = NULL;
     struct dl_csv csv;
-    struct dl_err err = {0};
     int above = 0;
     snprintf(folder, sizeof folder, "%s/data", check_root());
     snprintf(path, sizeof path, "%s/data/kernels/flash2_b200.csv", check_root());
-    assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
-    assert_int_equal(dl_data_device(&data, "b200_sxm", &arena, &b200, &err), DL_OK);
+    assert_int_equal(dl_csv_read(path, &test_arena, &csv, NULL), DL_OK);
+    assert_int_equal(dl_data_device(&data, "b200_sxm", &test_arena, &b200, NULL), DL_OK);
     for (int i = 0; i < csv.row_count; i++) {
         static const char *const columns[] = {"batch", "heads_q", "seq_q", "head_dim_qk",
                                               "time_us"};
@@ -228,7 +218,6 @@ static void published_flash2(void **state) {
     }
     assert_int_equal(csv.row_count, 12);
     assert_int_equal(above, 6);
-    dl_arena_free(&arena);
 }
 
 /* F-KERNEL-LOAD: 16 bits and less by load_scale. */
@@ -244,7 +233,6 @@ static void loaded(void **state) {
     check_close(dl_kernel_scale_of(&s, &f.device, DL_MXFP8, &gemm), 1.2, 1e-12);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_NVFP4, &gemm), 1.2, 1e-12);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &gemm), 1, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* Batch norms of a device whose cuDNN takes 2.5 times the passes' time; not those that a framework
@@ -262,7 +250,6 @@ static void device_norm(void **state) {
     f.framework.kernels.batchnorm = DL_BATCHNORM_SPATIAL;
     f.device.scales.norm_scale = NAN;
     check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 1, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 /* Facts that a file does not give come from the framework that runs the same kernels; those that it
@@ -296,8 +283,6 @@ static void shared_kernels(void **state) {
     assert_string_equal(dl_framework_workload(&f.framework, "a"), "a:masked=20");
     assert_string_equal(dl_framework_workload(&f.framework, "b"), "b:x");
     assert_string_equal(dl_framework_workload(&f.framework, "c"), "c");
-    dl_arena_free(&f.arena);
-    dl_arena_free(&g.arena);
 }
 
 int main(void) {
@@ -307,5 +292,5 @@ int main(void) {
         cmocka_unit_test(unequal_sides),    cmocka_unit_test(grouped),
         cmocka_unit_test(loaded),           cmocka_unit_test(published_groups),
         cmocka_unit_test(published_flash2), cmocka_unit_test(shared_kernels)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

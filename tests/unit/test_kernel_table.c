@@ -14,10 +14,9 @@ static struct dl_kernel_row first_row(const char *text, struct dl_arena *arena) 
 }
 
 static void products(void **state) {
-    struct dl_arena arena = {0};
     struct dl_kernel_row row = first_row("gpu,pass,batch,m,n,k,dtype_a,library,time_us,timing\n"
                                          "B200,fwd,3,8,4,2,fp4,cuBLAS,12.5,cudagraph\n",
-                                         &arena);
+                                         &test_arena);
     assert_string_equal(row.device, "B200");
     assert_int_equal(row.precision, DL_NVFP4);
     assert_true(row.why == NULL && !row.by_call);
@@ -25,27 +24,23 @@ static void products(void **state) {
     check_close(row.kernel.flop, 2 * 3 * 8 * 4 * 2, 0);
     row = first_row("gpu,pass,batch,m,n,k,dtype_a,library,time_us,timing\n"
                     "B200,fwd,1,8,4,2,int8,x,1,\n",
-                    &arena);
+                    &test_arena);
     check_contains(row.why, "none of training's");
-    dl_arena_free(&arena);
 }
 
 static void attention(void **state) {
-    struct dl_arena arena = {0};
     const char *text = "gpu,pass,batch,heads_q,heads_kv,seq_q,seq_kv,head_dim_qk,head_dim_v,causal,"
                        "window,dtype,kv_dtype,library,time_us,timing\n"
                        "H100,bwd,2,8,2,16,16,64,64,1,,bf16,,FlashAttention-3,100,\n";
-    const struct dl_kernel_row row = first_row(text, &arena);
+    const struct dl_kernel_row row = first_row(text, &test_arena);
     assert_true(row.why == NULL);
     assert_int_equal(row.kernel.op, DL_OP_ATTENTION);
     assert_int_equal(row.kernel.pass, DL_BACKWARD_DATA);
     assert_int_equal(row.kernel.variant, DL_VARIANT_PLAIN);
     check_close(row.kernel.flop, 2 * 16 * 136 * 5 * 64, 0); /* 16 x 17 / 2 pairs */
-    dl_arena_free(&arena);
 }
 
 static void streams(void **state) {
-    struct dl_arena arena = {0};
     static const char header[] =
         "gpu,op,pass,shape,elements,dtype,library,time_us,bytes_min,timing\n";
     static const struct {
@@ -77,7 +72,7 @@ static void streams(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct dl_kernel_row row =
-            first_row(dl_arena_printf(&arena, "%s%s", header, cases[i].row), &arena);
+            first_row(dl_arena_printf(&test_arena, "%s%s", header, cases[i].row), &test_arena);
         assert_true(row.why == NULL);
         check_close(row.kernel.read_elements, cases[i].read, 0);
         check_close(row.kernel.write_elements, cases[i].write, 0);
@@ -90,35 +85,32 @@ static void streams(void **state) {
         check_close(row.kernel.m, norm ? 4 : 0, 0); /* rows */
     }
     check_contains(
-        first_row(
-            dl_arena_printf(&arena, "%sX,rms_norm,fwd,M=4; H=8,,bf16,huggingface,9,,\n", header),
-            &arena)
+        first_row(dl_arena_printf(&test_arena, "%sX,rms_norm,fwd,M=4; H=8,,bf16,huggingface,9,,\n",
+                                  header),
+                  &test_arena)
             .why,
         "several kernels");
-    check_contains(first_row(dl_arena_printf(&arena, "%sX,silu,fwd,4x8,32,bf16,%s,9,128,\n", header,
-                                             "torch eager (Hugging Face)"),
-                             &arena)
+    check_contains(first_row(dl_arena_printf(&test_arena, "%sX,silu,fwd,4x8,32,bf16,%s,9,128,\n",
+                                             header, "torch eager (Hugging Face)"),
+                             &test_arena)
                        .why,
                    "several kernels");
-    dl_arena_free(&arena);
 }
 
 static void convolutions(void **state) {
-    struct dl_arena arena = {0};
     const char *text = "gpu,pass,n,c,d,h,w,k,kd,r,s,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,"
                        "dil_d,dil_h,dil_w,groups,transposed,dtype,time_us,timing\n"
                        "X,bwd_weights,2,3,,8,8,4,,3,3,,2,2,,1,1,,1,1,1,0,tf32,5,events around one "
                        "call\n";
-    const struct dl_kernel_row row = first_row(text, &arena);
+    const struct dl_kernel_row row = first_row(text, &test_arena);
     assert_true(row.why == NULL && row.by_call);
     assert_int_equal(row.precision, DL_TF32);
     assert_int_equal(row.kernel.pass, DL_BACKWARD_WEIGHTS);
     check_close(row.kernel.flop, 2.0 * 2 * 4 * 16 * 3 * 9, 0);
-    dl_arena_free(&arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(attention),
                                        cmocka_unit_test(streams), cmocka_unit_test(convolutions)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -80,16 +80,14 @@ static void one_device_by_another(void **state) {
         {"b200_sxm", "gb200", "by_gpu_gemm.csv", DL_FP8, 0.22},
         {"b200_sxm", "gb200", "by_gpu_attention.csv", DL_MIXED, 0.22},
     };
-    struct dl_arena arena = {0};
-    const char *const directories[] = {dl_arena_printf(&arena, "%s/data", check_root())};
+    const char *const directories[] = {dl_arena_printf(&test_arena, "%s/data", check_root())};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        const double median = median_error(&data, &pairs[i], &arena);
+        const double median = median_error(&data, &pairs[i], &test_arena);
         print_message("%s by %s, %s %s: median %.1f %%\n", pairs[i].device, pairs[i].lender,
                       pairs[i].table, dl_precision_names[pairs[i].precision], 100 * median);
         if (!(median < pairs[i].most)) fail_msg("%s by %s", pairs[i].device, pairs[i].lender);
     }
-    dl_arena_free(&arena);
 }
 
 static bool is_called(const struct dl_device *device, const char *gpu) {
@@ -134,20 +132,18 @@ static double ratio_error(const struct dl_data *data, const char *name, const ch
 
 static void one_precision_by_another(void **state) {
     static const char *const pairs[][2] = {{"h100_sxm", "h200_sxm"}, {"b200_sxm", "gb200"}};
-    struct dl_arena arena = {0};
-    const char *const directories[] = {dl_arena_printf(&arena, "%s/data", check_root())};
+    const char *const directories[] = {dl_arena_printf(&test_arena, "%s/data", check_root())};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     for (size_t i = 0; i < 2; i++) {
-        const double median = ratio_error(&data, pairs[i][0], pairs[i][1], &arena);
+        const double median = ratio_error(&data, pairs[i][0], pairs[i][1], &test_arena);
         print_message("%s by %s, TF32 by 16 bits: median %.1f %%\n", pairs[i][0], pairs[i][1],
                       100 * median);
         assert_true(median < 0.22);
     }
-    dl_arena_free(&arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_device_by_another),
                                        cmocka_unit_test(one_precision_by_another)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

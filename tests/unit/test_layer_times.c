@@ -190,7 +190,6 @@ static void fits_only_what_was_measured(void **state) {
 }
 
 static void split_takes_channels(void **state) {
-    struct dl_arena arena = {0};
     struct dl_err err = {.code = DL_OK};
     const struct dl_layer_kind *split = dl_layer_kind_find("split");
     const struct dl_shape in = {.dims = 2, .channels = 64, .size = {1, 7, 7}};
@@ -198,14 +197,13 @@ static void split_takes_channels(void **state) {
     struct dl_kernel kernels[DL_LAYER_KERNELS];
     layer.in_elements = 64 * 49;
     CHECK(dl_layer_kind_find("part") == split); /* its name in release 0.1 */
-    CHECK(split->infer(&layer, &in, &arena, &err) == DL_OK);
+    CHECK(split->infer(&layer, &in, &test_arena, &err) == DL_OK);
     CHECK(layer.out.channels == 24 && layer.out.size[2] == 7);
     CHECK(split->kernels(&layer, &PLAIN, DL_FORWARD, 2, kernels) == 0);
     CHECK(split->kernels(&layer, &PLAIN, DL_BACKWARD_DATA, 2, kernels) == 1);
     CHECK(kernels[0].read_elements == 2 * 24 * 49 && kernels[0].write_elements == 2 * 64 * 49);
     layer.requested.hidden = 65;
-    CHECK(split->infer(&layer, &in, &arena, &err) == DL_ERR_INPUT);
-    dl_arena_free(&arena);
+    CHECK(split->infer(&layer, &in, &test_arena, &err) == DL_ERR_INPUT);
 }
 
 int main(void) {
@@ -220,5 +218,5 @@ int main(void) {
         cmocka_unit_test(each_pass_by_its_own_ratio),
         cmocka_unit_test(beyond_the_batch_that_has_the_layer),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

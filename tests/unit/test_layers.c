@@ -11,19 +11,6 @@ static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
 #define TOKENS(n) HEAD "'input':{'tokens':" #n "},'layers':["
 #define VECTOR(n) HEAD "'input':{'channels':" #n "},'layers':["
 
-struct net {
-    struct dl_arena arena;
-    struct dl_workload w;
-};
-
-static void build(struct net *net, const char *text) {
-    struct dl_err err;
-    memset(net, 0, sizeof *net);
-    if (load_text(text, NULL, 0, &net->arena, &net->w, &err) != DL_OK) {
-        fail_msg("%s: %s: %s", text, err.key, err.message);
-    }
-}
-
 static void expect_shape(const struct dl_layer *layer, const char *text) {
     char found[64];
     assert_string_equal(dl_shape_text(&layer->out, found, sizeof found), text);
@@ -84,10 +71,10 @@ static void table_of_kinds(void **state) {
 /* First convolution of ResNet-50: 112 = floor((224 + 6 - 7)/2) + 1; 3*64*49 = 9408 weights, each
  * used at 112*112 positions. */
 static void conv_of_resnet(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net, IMAGE(3, 224, 224) "{'kind':'conv','out':64,'kernel':7,'stride':2,'pad':3},"
                                    "{'kind':'conv','out':8,'kernel':3,'bias':true}]}");
-    const struct dl_layer *first = &net.w.layers[0], *second = &net.w.layers[1];
+    const struct dl_layer *first = &net.layers[0], *second = &net.layers[1];
     expect_shape(first, "64x112x112");
     check_close(first->parameter_elements, 9408, 0);
     check_close(first->forward_macs, 9408.0 * 112 * 112, 0);
@@ -108,11 +95,10 @@ static void conv_of_resnet(void **state) {
     assert_int_equal(kernel_count(second, DL_BACKWARD_DATA), 1);
     check_close(first->saved.elements, 64 * 112 * 112, 0); /* the second reads it */
     check_close(second->saved.elements, 0, 0);
-    dl_arena_free(&net.arena);
 }
 
 static void conv_variants(void **state) {
-    struct net net;
+    struct dl_workload net;
     /* Depthwise: 8*1*9 weights; grouped 8 -> 16 in 4: 16*2*1; dilated 3x3 by 2 reaches over 5: 10 -
      * 5 + 1 = 6. */
     build(&net, IMAGE(8, 10, 10) "{'kind':'conv','name':'dw','out':'in_channels','groups':'in_"
@@ -121,29 +107,27 @@ static void conv_variants(void **state) {
                                  "{'kind':'conv','name':'dilated','out':2,'kernel':3,'dilation':2},"
                                  "{'kind':'conv','name':'wide','out':2,'kernel':[1,5],'pad':[0,2]},"
                                  "{'kind':'conv','name':'even','out':2,'kernel':2,'pad':0.5}]}");
-    check_close(net.w.layers[0].forward_macs, 8 * 9 * 100, 0);
-    check_close(net.w.layers[1].forward_macs, 16 * 2 * 100, 0);
-    expect_shape(&net.w.layers[2], "2x6x6");
-    expect_shape(&net.w.layers[3], "2x6x6");
-    check_close(net.w.layers[3].parameter_elements, 2 * 2 * 5, 0);
-    expect_shape(&net.w.layers[4], "2x6x6"); /* one element of padding at one side */
-    check_close(kernel_of(&net.w.layers[4], DL_FORWARD, 1.0, 0).out[2], 6, 0);
-    dl_arena_free(&net.arena);
+    check_close(net.layers[0].forward_macs, 8 * 9 * 100, 0);
+    check_close(net.layers[1].forward_macs, 16 * 2 * 100, 0);
+    expect_shape(&net.layers[2], "2x6x6");
+    expect_shape(&net.layers[3], "2x6x6");
+    check_close(net.layers[3].parameter_elements, 2 * 2 * 5, 0);
+    expect_shape(&net.layers[4], "2x6x6"); /* one element of padding at one side */
+    check_close(kernel_of(&net.layers[4], DL_FORWARD, 1.0, 0).out[2], 6, 0);
     build(&net, HEAD "'input':{'channels':4,'size':[16,12,10]},'layers':["
                      "{'kind':'conv','out':2,'kernel':3,'stride':[2,1,1]}]}");
-    expect_shape(&net.w.layers[0], "2x7x10x8");
-    check_close(net.w.forward_macs_per_sample, 2.0 * 4 * 27 * 7 * 10 * 8, 0);
-    dl_arena_free(&net.arena);
+    expect_shape(&net.layers[0], "2x7x10x8");
+    check_close(net.forward_macs_per_sample, 2.0 * 4 * 27 * 7 * 10 * 8, 0);
 }
 
 /* Up-convolution 2x2 by 2: (5 - 1)*2 + 2 = 10; 4*3*4 weights; as many multiply-adds for each of the
  * 25 inputs. */
 static void conv_transpose(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(
         &net,
         IMAGE(4, 5, 5) "{'kind':'relu'},{'kind':'conv_transpose','out':3,'kernel':2,'stride':2}]}");
-    const struct dl_layer *up = &net.w.layers[1];
+    const struct dl_layer *up = &net.layers[1];
     expect_shape(up, "3x10x10");
     check_close(up->parameter_elements, 48, 0);
     check_close(up->forward_macs, 48 * 25, 0);
@@ -153,16 +137,15 @@ static void conv_transpose(void **state) {
     assert_int_equal(forward.pass, DL_BACKWARD_DATA);
     check_close(forward.in[2], 10, 0);
     check_close(forward.out[2], 5, 0);
-    dl_arena_free(&net.arena);
 }
 
 /* 6 -> 4 on 5 tokens and 3 samples: (4, 15, 6), backward (6, 15, 4) and (6, 4, 15). */
 static void dense_gemms(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net,
           TOKENS(5) "{'kind':'embedding','rows':10,'out':6},{'kind':'dense','out':4,'bias':true},"
                     "{'kind':'dense','out':6},{'kind':'dense','out':10,'tied':'embedding'}]}");
-    const struct dl_layer *dense = &net.w.layers[1], *tied = &net.w.layers[3];
+    const struct dl_layer *dense = &net.layers[1], *tied = &net.layers[3];
     expect_shape(dense, "4x5");
     check_close(dense->forward_macs, 5 * 6 * 4, 0);
     check_close(dense->parameter_elements, 6 * 4 + 4, 0);
@@ -174,37 +157,35 @@ static void dense_gemms(void **state) {
     check_close(tied->parameter_elements, 0, 0);
     check_close(tied->forward_macs, 5 * 6 * 10, 0);
     assert_int_equal(kernel_count(tied, DL_BACKWARD_WEIGHTS), 1);
-    check_close(net.w.parameters, 60 + 28 + 24, 0);
-    dl_arena_free(&net.arena);
+    check_close(net.parameters, 60 + 28 + 24, 0);
 }
 
 /* Rows of 6 elements for 5 tokens of 3 samples: 90 elements and 15 indices of 8 bytes; a table of
  * 60 elements. */
 static void embedding_traffic(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net,
           TOKENS(5) "{'kind':'embedding','rows':10,'out':6},"
                     "{'kind':'embedding','from':'input','name':'s','rows':10,'out':6,'sparse':true,"
                     "'tokens':2}]}");
-    expect_stream(&net.w.layers[0], DL_FORWARD, 3, 0, 90, 90, 120);
-    assert_int_equal(kernel_count(&net.w.layers[0], DL_BACKWARD_DATA), 0);
-    expect_stream(&net.w.layers[0], DL_BACKWARD_WEIGHTS, 3, 0, 0, 60, 0);
-    expect_stream(&net.w.layers[0], DL_BACKWARD_WEIGHTS, 3, 1, 180, 90, 120);
-    expect_shape(&net.w.layers[1], "6x2");
-    assert_int_equal(kernel_count(&net.w.layers[1], DL_BACKWARD_WEIGHTS), 1);
-    dl_arena_free(&net.arena);
+    expect_stream(&net.layers[0], DL_FORWARD, 3, 0, 90, 90, 120);
+    assert_int_equal(kernel_count(&net.layers[0], DL_BACKWARD_DATA), 0);
+    expect_stream(&net.layers[0], DL_BACKWARD_WEIGHTS, 3, 0, 0, 60, 0);
+    expect_stream(&net.layers[0], DL_BACKWARD_WEIGHTS, 3, 1, 180, 90, 120);
+    expect_shape(&net.layers[1], "6x2");
+    assert_int_equal(kernel_count(&net.layers[1], DL_BACKWARD_WEIGHTS), 1);
 }
 
 /* conv, batch norm, relu, pool on 4x6x6 = 144 elements: BN 2R 1W and 4R 1W, relu 1R 1W and 2R 1W,
  * pool 144 -> 36. */
 static void bandwidth_bound_layers(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net,
           IMAGE(3, 6,
                 6) "{'kind':'conv','out':4,'kernel':1},{'kind':'batchnorm'},{'kind':'relu'},"
                    "{'kind':'maxpool','kernel':2},{'kind':'dropout','dropout':0.5},{'kind':'lrn'},"
                    "{'kind':'global_pool'},{'kind':'flatten'},{'kind':'loss'}]}");
-    const struct dl_layer *l = net.w.layers;
+    const struct dl_layer *l = net.layers;
     expect_stream(&l[1], DL_FORWARD, 2, 0, 2 * 288, 288, 0);
     expect_stream(&l[1], DL_BACKWARD_DATA, 2, 0, 4 * 288, 288, 0);
     assert_int_equal(kernel_count(&l[1], DL_BACKWARD_WEIGHTS), 0);
@@ -232,18 +213,17 @@ static void bandwidth_bound_layers(void **state) {
     check_close(l[4].saved.bytes, 36, 0);
     check_close(l[5].saved.elements, 72, 0);
     check_close(l[8].saved.bytes, 16, 0);
-    check_close(net.w.activation_elements_per_sample, 144 + 144 + 36 + 72, 0);
-    dl_arena_free(&net.arena);
+    check_close(net.activation_elements_per_sample, 144 + 144 + 36 + 72, 0);
 }
 
 /* A tensor that two layers read gets two gradients: one addition, 2R 1W. The residual add itself
  * moves nothing back. */
 static void residual_connection(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net, IMAGE(4, 3, 3) "{'kind':'conv','name':'a','out':4,'kernel':1},"
                                "{'kind':'conv','name':'b','out':4,'kernel':1},"
                                "{'kind':'add','from':['b','a']},{'kind':'relu'}]}");
-    const struct dl_layer *l = net.w.layers;
+    const struct dl_layer *l = net.layers;
     assert_int_equal(l[0].consumers, 2);
     expect_stream(&l[0], DL_BACKWARD_DATA, 2, 0, 2 * 72, 72, 0);
     /* only the addition: the layer is the first */
@@ -252,13 +232,12 @@ static void residual_connection(void **state) {
     assert_int_equal(kernel_count(&l[2], DL_BACKWARD_DATA), 0);
     check_close(l[1].saved.elements, 0, 0);
     check_close(l[2].saved.elements, 0, 0);
-    dl_arena_free(&net.arena);
 }
 
 /* torch: 112 -> ceil((112 - 3)/2) + 1 = 56 with ceil, 55 without; a window may not start beyond the
  * input: 5 -> 3 by ceil((5 - 1)/2) + 1, and 4 -> ceil(3/2) + 1 = 3 is cut to 2. */
 static void pooling_rounds(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net, IMAGE(1, 112,
                       112) "{'kind':'maxpool','name':'up','kernel':3,'stride':2,'ceil':true},"
                            "{'kind':'maxpool','name':'down','from':'input','kernel':3,'stride':2},"
@@ -266,23 +245,22 @@ static void pooling_rounds(void **state) {
                            "{'kind':'adaptive_pool','size':[4,5]},"
                            "{'kind':'maxpool','name':'edge','kernel':1,'stride':2,'ceil':true},"
                            "{'kind':'upsample','scale':3}]}");
-    expect_shape(&net.w.layers[0], "1x56x56");
-    expect_shape(&net.w.layers[1], "1x55x55");
-    expect_shape(&net.w.layers[2], "1x27x27");
-    expect_shape(&net.w.layers[3], "1x4x5");
-    expect_shape(&net.w.layers[4], "1x2x3");
-    expect_shape(&net.w.layers[5], "1x6x9");
-    check_close(net.w.activation_elements_per_sample, 0, 0); /* nothing to train, nothing kept */
-    dl_arena_free(&net.arena);
+    expect_shape(&net.layers[0], "1x56x56");
+    expect_shape(&net.layers[1], "1x55x55");
+    expect_shape(&net.layers[2], "1x27x27");
+    expect_shape(&net.layers[3], "1x4x5");
+    expect_shape(&net.layers[4], "1x2x3");
+    expect_shape(&net.layers[5], "1x6x9");
+    check_close(net.activation_elements_per_sample, 0, 0); /* nothing to train, nothing kept */
 }
 
 /* 8 tokens, 2 heads of 3: scores (8, 8, 3), context (3, 8, 8), 2 samples: 4 of each. 2*8*8*6
  * multiply-adds. */
 static void attention_unfused(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
                           "{'kind':'attention','heads':2,'dropout':0.1}]}");
-    const struct dl_layer *a = &net.w.layers[1];
+    const struct dl_layer *a = &net.layers[1];
     expect_shape(a, "6x8");
     check_close(a->forward_macs, 2 * 8 * 8 * 6, 0);
     expect_gemm(a, DL_FORWARD, 2, 0, 8, 8, 3, 4, true, false);
@@ -296,18 +274,17 @@ static void attention_unfused(void **state) {
     /* softmax output and dropout output of 2*8*8 scores, one mask byte each */
     check_close(a->saved.own_elements, 2 * 128, 0);
     check_close(a->saved.bytes, 128, 0);
-    check_close(net.w.layers[0].saved.elements, 18 * 8, 0);
+    check_close(net.layers[0].saved.elements, 18 * 8, 0);
     assert_true(a->recomputable);
-    dl_arena_free(&net.arena);
 }
 
 /* Flash, causal: (1 + 1/8)/2 of the products; traffic of Q, K, V (18*8) and output (6*8) alone; one
  * launch. */
 static void attention_flash(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
                           "{'kind':'attention','heads':2,'flash':1,'causal':1}]}");
-    const struct dl_layer *a = &net.w.layers[1];
+    const struct dl_layer *a = &net.layers[1];
     check_close(a->forward_macs, 2 * 8 * 8 * 6, 0);
     const struct dl_kernel forward = kernel_of(a, DL_FORWARD, 2, 0),
                            backward = kernel_of(a, DL_BACKWARD_DATA, 2, 0);
@@ -334,34 +311,32 @@ static void attention_flash(void **state) {
     check_close(a->saved.own_elements, 0, 0);
     check_close(a->saved.elements, 48, 0);
     check_close(a->saved.bytes, 4 * 2 * 8, 0);
-    dl_arena_free(&net.arena);
 }
 
 /* 4 query heads share 2 key and value heads of 3: 4*3 + 2*2*3 = 24 channels; cross attention to 5
  * keys. */
 static void attention_shapes(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net,
           TOKENS(8) "{'kind':'embedding','name':'e','rows':9,'out':24},{'kind':'attention','heads':"
                     "4,'kv_heads':2},"
                     "{'kind':'embedding','name':'k','from':'input','rows':9,'out':24,'tokens':5},"
                     "{'kind':'attention','name':'cross','from':['e','k','k'],'heads':1,'additive':"
                     "true}]}");
-    expect_shape(&net.w.layers[1], "12x8");
-    expect_shape(&net.w.layers[3], "24x8");
-    check_close(net.w.layers[3].forward_macs, 2 * 8 * 5 * 24, 0);
-    check_close(net.w.layers[3].parameter_elements, 24 + 1 + 24, 0);
-    expect_gemm(&net.w.layers[3], DL_FORWARD, 1, 0, 5, 8, 24, 1, true, false);
-    dl_arena_free(&net.arena);
+    expect_shape(&net.layers[1], "12x8");
+    expect_shape(&net.layers[3], "24x8");
+    check_close(net.layers[3].forward_macs, 2 * 8 * 5 * 24, 0);
+    check_close(net.layers[3].parameter_elements, 24 + 1 + 24, 0);
+    expect_gemm(&net.layers[3], DL_FORWARD, 1, 0, 5, 8, 24, 1, true, false);
 }
 
 /* i = 6, h = 4 on 5 tokens: 4*4*(6 + 4) = 160 weights and 2*16 biases a direction, 160*5
  * multiply-adds. */
 static void lstm_layer(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net, TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'lstm','out':4,'"
                           "bidirectional':true}]}");
-    const struct dl_layer *lstm = &net.w.layers[1];
+    const struct dl_layer *lstm = &net.layers[1];
     expect_shape(lstm, "8x5");
     check_close(lstm->parameter_elements, 2 * (160 + 32), 0);
     assert_int_equal(lstm->parameter_count, 8);
@@ -370,40 +345,37 @@ static void lstm_layer(void **state) {
     expect_gemm(lstm, DL_FORWARD, 3, 1, 16, 3, 4, 10, true, false);
     check_close(kernel_of(lstm, DL_FORWARD, 3, 1).launches, 10, 0);
     check_close(lstm->saved.elements, 2 * 5 * 4 * 5 + 8 * 5, 0);
-    dl_arena_free(&net.arena);
 }
 
 /* Layer norm of 6 channels on 5 tokens; 2 statistics of 4 bytes a token. */
 static void layernorm_layer(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net,
           TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'layernorm'},{'kind':'gelu'}]}");
-    const struct dl_layer *norm = &net.w.layers[1];
+    const struct dl_layer *norm = &net.layers[1];
     check_close(norm->parameter_elements, 12, 0);
     check_close(norm->saved.bytes, 40, 0);
     expect_stream(norm, DL_FORWARD, 2, 0, 60, 60, 80);
     expect_stream(norm, DL_BACKWARD_DATA, 2, 0, 120, 60, 80);
     expect_stream(norm, DL_BACKWARD_WEIGHTS, 2, 0, 120, 0, 80);
     check_close(norm->saved.elements, 30, 0); /* gelu reads its input again */
-    dl_arena_free(&net.arena);
 }
 
 /* Three vectors of 4: 3*3*4 multiply-adds, 4 + 3*2/2 outputs. */
 static void dot_interaction(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net, VECTOR(7) "{'kind':'dense','out':4},{'kind':'embedding','name':'a','from':'input','"
                           "rows':9,'out':4},"
                           "{'kind':'embedding','name':'b','from':'input','rows':9,'out':4},"
                           "{'kind':'dot_interaction','from':['dense','a','b']}]}");
-    const struct dl_layer *dot = &net.w.layers[3];
+    const struct dl_layer *dot = &net.layers[3];
     expect_shape(dot, "7");
     check_close(dot->forward_macs, 36, 0);
     expect_gemm(dot, DL_FORWARD, 2, 1, 3, 3, 4, 2, true, false);
-    dl_arena_free(&net.arena);
 }
 
 static void joining_and_cutting(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(
         &net,
         IMAGE(
@@ -415,7 +387,7 @@ static void joining_and_cutting(void **state) {
                "scale'},"
                "{'kind':'tokens'},{'kind':'prepend','tokens':1},{'kind':'position'},{'kind':'slice'"
                ",'tokens':1}]}");
-    const struct dl_layer *l = net.w.layers;
+    const struct dl_layer *l = net.layers;
     expect_shape(&l[2], "4x4x4");
     expect_stream(&l[2], DL_FORWARD, 1, 0, 64, 64, 0);
     expect_stream(&l[2], DL_BACKWARD_DATA, 1, 0, 64, 144, 0); /* zeros around */
@@ -429,18 +401,16 @@ static void joining_and_cutting(void **state) {
     check_close(l[8].parameter_elements, 10, 0);
     check_close(l[9].parameter_elements, 170, 0);
     expect_shape(&l[10], "10x1");
-    dl_arena_free(&net.arena);
 }
 
 static void dropout_of_zero_is_the_identity(void **state) {
-    struct net net;
+    struct dl_workload net;
     build(&net, VECTOR(4) "{'kind':'dense','out':4},{'kind':'dropout','dropout':0},"
                           "{'kind':'dense','name':'d','out':4}]}");
-    assert_int_equal(kernel_count(&net.w.layers[1], DL_FORWARD), 0);
+    assert_int_equal(kernel_count(&net.layers[1], DL_FORWARD), 0);
     /* what the second dense reads is the first one's output */
-    check_close(net.w.layers[0].saved.elements, 4, 0);
-    check_close(net.w.layers[1].saved.elements + net.w.layers[1].saved.bytes, 0, 0);
-    dl_arena_free(&net.arena);
+    check_close(net.layers[0].saved.elements, 4, 0);
+    check_close(net.layers[1].saved.elements + net.layers[1].saved.bytes, 0, 0);
 }
 
 int main(void) {
@@ -463,5 +433,5 @@ int main(void) {
         cmocka_unit_test(joining_and_cutting),
         cmocka_unit_test(dropout_of_zero_is_the_identity),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

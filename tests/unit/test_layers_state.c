@@ -29,21 +29,12 @@ static struct totals totals_of(const struct dl_layer *layer, enum dl_pass pass) 
     return t;
 }
 
-static void build(const char *text, struct dl_arena *arena, struct dl_workload *out) {
-    struct dl_err err = {0};
-    memset(out, 0, sizeof *out);
-    if (load_text(text, NULL, 0, arena, out, &err) != DL_OK)
-        fail_msg("%s: %s: %s", text, err.key, err.message);
-}
-
 /* F-LAYER-STATE: 8 tokens in chunks of 4, 4 heads of 2 channels, 2 groups with keys of 3, 4 taps:
  * 2 x 8 + 2 x 2 x 3 + 4 = 32 channels come in, 8 + 12 are convolved. */
 static void state_space(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    build(LAYER(32, "{'kind':'ssd','out':8,'heads':4,'kv_heads':2,'kernel':4,'size':4,'bias':1,"
-                    "'gated':1}"),
-          &arena, &w);
+    build(&w, LAYER(32, "{'kind':'ssd','out':8,'heads':4,'kv_heads':2,'kernel':4,'size':4,'bias':1,"
+                        "'gated':1}"));
     const struct dl_layer *l = &w.layers[1];
     check_close(l->attention.state, 3, 0);
     check_close(l->out.channels, 8, 0);
@@ -59,15 +50,13 @@ static void state_space(void **state) {
     check_close(forward.writes, 160 + 48 + 64 + 64 + 64, 0);
     check_close(forward.bytes, 8 * 32 + 8 * 48, 0);
     check_close(totals_of(l, DL_BACKWARD_WEIGHTS).reads, 0, 0);
-    dl_arena_free(&arena);
 }
 
 /* F-LAYER-STATE: the same heads with two scalars each; keys repeat for each of the 4 heads. */
 static void delta_rule(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    build(LAYER(36, "{'kind':'delta_rule','out':8,'heads':4,'kv_heads':2,'kernel':4,'size':4}"),
-          &arena, &w);
+    build(&w,
+          LAYER(36, "{'kind':'delta_rule','out':8,'heads':4,'kv_heads':2,'kernel':4,'size':4}"));
     const struct dl_layer *l = &w.layers[1];
     check_close(l->attention.state, 3, 0);
     check_close(l->parameter_elements, 4 * 20 + 4 + 4 + 2, 0);
@@ -76,21 +65,18 @@ static void delta_rule(void **state) {
     check_close(totals_of(l, DL_FORWARD).flop, 2 * 8 * 4 * (3 * 6 + 4 * (3 * 3 + 2 * 2)), 1e-12);
     check_close(totals_of(l, DL_BACKWARD_DATA).flop, 2 * 8 * 4 * (8 * 6 + 4 * (9 * 3 + 5 * 2)),
                 1e-12);
-    dl_arena_free(&arena);
 }
 
 /* F-LAYER-STATE: 4 heads of 3 channels; gate, queries, keys and values are 4 x 12. */
 static void lightning(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    build(LAYER(48, "{'kind':'lightning','out':12,'heads':4,'size':4}"), &arena, &w);
+    build(&w, LAYER(48, "{'kind':'lightning','out':12,'heads':4,'size':4}"));
     const struct dl_layer *l = &w.layers[1];
     check_close(l->attention.state, 3, 0);
     check_close(l->parameter_elements, 12, 0);
     check_close(l->forward_macs, 8 * (4 * (2 * 9 + 4 * 3 / 2) + 4 * 4 * 3 / 2), 0);
     check_close(l->saved.own_elements, 8 * (36 + 2 * 12), 0);
     check_close(totals_of(l, DL_FORWARD).flop, 2 * l->forward_macs, 1e-12);
-    dl_arena_free(&arena);
 }
 
 static void faults(void **state) {
@@ -102,13 +88,11 @@ static void faults(void **state) {
         {LAYER(32, "{'kind':'ssd','out':8,'heads':4}"), "layers[1]", "need 'size'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         struct dl_err err = {0};
-        assert_int_equal(load_text(cases[i].text, NULL, 0, &arena, &w, &err), DL_ERR_INPUT);
+        assert_int_equal(load_text(cases[i].text, NULL, 0, &test_arena, &w, &err), DL_ERR_INPUT);
         if (strstr(err.key, cases[i].key) == NULL || strstr(err.message, cases[i].message) == NULL)
             fail_msg("%s: %s", err.key, err.message);
-        dl_arena_free(&arena);
     }
 }
 
@@ -129,15 +113,13 @@ static void published_parameters(void **state) {
         {"falcon_h1_34b", 33642221312, 0},
     };
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
-        load_name(models[i].name, NULL, 0, &arena, &w);
+        load_name(models[i].name, NULL, 0, &test_arena, &w);
         if (w.parameters != models[i].parameters)
             fail_msg("%s: %.0f parameters", models[i].name, w.parameters);
         check_close(w.active_parameters, models[i].parameters - models[i].idle, 1e-12);
         assert_true(dl_transformer_is_stack(&w));
         assert_true(dl_workload_has_state(&w));
-        dl_arena_free(&arena);
     }
 }
 
@@ -157,7 +139,6 @@ struct mean { /* of a body layer; all_s: backward, all layers and the head */
 static struct mean mean_of(const char *pattern, const struct dl_transformer_split *split) {
     struct gpt g;
     struct dl_transformer_micro_batch m;
-    struct dl_err err = {0};
     make(&g, pattern);
     check_close(g.tf.stack, (double)strlen(pattern), 0);
     double all = 0;
@@ -165,14 +146,13 @@ static struct mean mean_of(const char *pattern, const struct dl_transformer_spli
         all += (p == DL_TRANSFORMER_BODY ? g.tf.stack : 1) *
                (g.tf.split_elements[p] + g.tf.whole_elements[p]);
     check_close(all, g.workload.parameters, 1e-12);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, split, 1, &m, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, split, 1, &m, NULL), DL_OK);
     const struct mean out = {
         m.forward[DL_TRANSFORMER_BODY].device_s,
         g.tf.stack * m.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].device_s +
             m.backward[DL_TRANSFORMER_AFTER][DL_RECOMPUTE_NONE].device_s,
         m.kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE],
         g.tf.split_elements[DL_TRANSFORMER_BODY] + g.tf.whole_elements[DL_TRANSFORMER_BODY]};
-    dl_arena_free(&g.f.arena);
     return out;
 }
 
@@ -216,7 +196,6 @@ static void state_is_split(void **state) {
         check_close(gpt_kept_bytes(&g, &g.tf.layers[i], &s, DL_RECOMPUTE_NONE),
                     2 * (512 * 512.0 + 512 * 512.0) + 4 * 512 * 2, 1e-12);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 int main(void) {
@@ -229,5 +208,5 @@ int main(void) {
         cmocka_unit_test(mixed_stacks),
         cmocka_unit_test(state_is_split),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

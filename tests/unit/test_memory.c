@@ -40,7 +40,6 @@ static void data_parallel_by_hand(void **state) {
     check_close(m.buffers_bytes, 116e6, 1e-12);
     check_close(m.total_bytes, 4 * 116e6 + 256 * 48000.0 + 1e8 + 5e8, 1e-12);
     assert_null(unknown);
-    dl_arena_free(&f.arena);
 }
 
 /* 16e9 = fixed + 48000 b: the largest b is floor((16e9 - 4 x 116e6 - 6e8) / 48000) = 311166; one
@@ -57,7 +56,6 @@ static void largest_batch(void **state) {
     assert_true(m.total_bytes > 16e9);
     f.device.memory_bytes = 1e9; /* less than weights, states and context */
     check_close(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan, NULL), 0, 0);
-    dl_arena_free(&f.arena);
 }
 
 static void unknown_is_said(void **state) {
@@ -70,7 +68,6 @@ static void unknown_is_said(void **state) {
     assert_string_equal(unknown, "runtime context");
     f.device.memory_bytes = NAN;
     assert_true(isnan(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan, NULL)));
-    dl_arena_free(&f.arena);
 }
 
 /* Korthikanti et al.: per layer s b h (34 + 5 a s / h) bytes in 16 bit, 34 without the scores, 2
@@ -122,7 +119,6 @@ static void recomputation_frees_activations(void **state) {
     f.plan.recompute = DL_RECOMPUTE_FULL;
     second->name = "dense"; /* no block */
     assert_int_equal(fake_predict(&f, &selective), DL_ERR_USAGE);
-    dl_arena_free(&f.arena);
 }
 
 /* 16 GB are too few: what is said first depends on what a change saves. */
@@ -131,23 +127,24 @@ static void advice_when_it_does_not_fit(void **state) {
     fake_make(&f);
     f.plan.dp = 8;
     /* fits */
-    assert_null(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena));
+    assert_null(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &test_arena));
     struct dl_memory m = {0};
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, NULL);
     struct dl_memory half = {0};
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 128, &half, NULL);
     assert_true(half.total_bytes < m.total_bytes);
     f.device.memory_bytes = (m.total_bytes + half.total_bytes) / 2; /* half the batch would do */
-    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena),
-                   "--micro-batch 128 saves");
+    check_contains(
+        dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &test_arena),
+        "--micro-batch 128 saves");
     const double states = (m.weights_bytes + m.gradients_bytes + m.optimizer_bytes) * 7 / 8;
     struct dl_memory one = {0};
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 1, &one, NULL);
     /* nothing does alone */
     f.device.memory_bytes = fmin(one.total_bytes, m.total_bytes - states) - 1e6;
-    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &f.arena),
-                   "no single change is enough");
-    dl_arena_free(&f.arena);
+    check_contains(
+        dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 256, &test_arena),
+        "no single change is enough");
 }
 
 static double total_of(const struct dl_fake *f, double batch) {
@@ -161,8 +158,8 @@ static void check_advice(struct dl_fake *f, double batch, const char *change, do
                          double then) {
     const double gib = 1073741824;
     assert_string_equal(
-        dl_memory_advice(&f->system, &f->workload, &f->framework, &f->plan, batch, &f->arena),
-        dl_arena_printf(&f->arena,
+        dl_memory_advice(&f->system, &f->workload, &f->framework, &f->plan, batch, &test_arena),
+        dl_arena_printf(&test_arena,
                         "does not fit, %.3g GiB too much: %s saves %.3g GiB and makes it fit",
                         (now - f->device.memory_bytes) / gib, change, (now - then) / gib));
 }
@@ -184,10 +181,11 @@ static void advice_of_each_kind(void **state) {
     rates[1].precision = DL_MIXED;
     check_advice(&f, many, "--precision mixed", now, mixed);
     rates[1].precision = DL_FP32; /* without that rate fewer samples are left */
-    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, many, &f.arena),
-                   ": --batch-per-device ");
+    check_contains(
+        dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, many, &test_arena),
+        ": --batch-per-device ");
     f.device.memory_bytes = total_of(&f, 1) - 1e6;
-    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 1, &f.arena),
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 1, &test_arena),
                    "too much: use a device with more memory");
     /* 2.5 samples a device: no micro-batch divides them, two fit */
     f.device.memory_bytes = (total_of(&f, 2.5) + total_of(&f, 2)) / 2;
@@ -195,7 +193,7 @@ static void advice_of_each_kind(void **state) {
     f.device.memory_bytes = (total_of(&f, 6) + total_of(&f, 3)) / 2;
     check_advice(&f, 6, "--micro-batch 3", total_of(&f, 6), total_of(&f, 3));
     f.device.memory_bytes = (total_of(&f, 6) + 2 * total_of(&f, 2)) / 3;
-    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 6, &f.arena),
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 6, &test_arena),
                    "saves");
     f.plan.dp = 8; /* the micro-batches do not free enough, all ranks' memory does */
     struct dl_memory m = {0};
@@ -204,7 +202,6 @@ static void advice_of_each_kind(void **state) {
         m.total_bytes - (m.weights_bytes + m.gradients_bytes + m.optimizer_bytes) * 7 / 8;
     f.device.memory_bytes = (m.total_bytes + sharded) / 2;
     check_advice(&f, 1, "--strategy zero3", m.total_bytes, sharded);
-    dl_arena_free(&f.arena);
 }
 
 int main(void) {
@@ -217,5 +214,5 @@ int main(void) {
         cmocka_unit_test(advice_of_each_kind),
         cmocka_unit_test(recomputation_frees_activations),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -44,7 +44,6 @@ static void counts(void **state) {
     check_close(g.tf.expert_elements[DL_TRANSFORMER_BODY], experts, 0);
     /* bias of the projection, and the router */
     check_close(g.tf.whole_elements[DL_TRANSFORMER_BODY], norms + 2 * H - H + H * E, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 static const struct dl_transformer_layer *moe_layer(const struct gpt *g) {
@@ -95,7 +94,6 @@ static void kernels(void **state) {
             flop,
             2 * (2 * 192 * H * E + 2 * 2 * cases[c].count * cases[c].rows * H * cases[c].inner),
             1e-12);
-        dl_arena_free(&g.f.arena);
     }
 }
 
@@ -104,12 +102,11 @@ static void kernels(void **state) {
  * one forward, one backward for the experts and as much for attention. */
 static void messages(void **state) {
     struct gpt g;
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     make(&g, "1.25");
     const double routed = 3 * TOKENS * H * 2.5 * 2, exchange = 3 * TOKENS * H * 2;
     struct dl_transformer_split s = split(1, 4, 1);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, NULL), DL_OK);
     check_close(cell.route_bytes, routed, 0);
     check_close(cell.forward[DL_TRANSFORMER_BODY].comm_bytes, 2 * 0.75 * routed, 1e-12);
     check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].comm_bytes, 2 * 0.75 * routed,
@@ -118,12 +115,11 @@ static void messages(void **state) {
                 1e-12);
     check_close(cell.forward[DL_TRANSFORMER_BODY].comm_s, 2 * cell.route.time_s, 1e-12);
     s = split(2, 2, 1);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, NULL), DL_OK);
     check_close(cell.forward[DL_TRANSFORMER_BODY].comm_bytes,
                 2 * 0.5 * routed + 2 * (2 * 0.5 * exchange), 1e-12);
     check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].comm_bytes,
                 2 * 0.5 * routed + 2 * (2 * 0.5 * exchange), 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-FOLD: 4 expert ranks, of which 2 are the tensor ranks and 2 data ranks: a rank
@@ -132,20 +128,19 @@ static void messages(void **state) {
  * and tokens. */
 static void folded(void **state) {
     struct gpt g;
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell, split_cell;
     struct dl_transformer_mapping layout;
     make(&g, "1");
     struct dl_transformer_split s = split(2, 2, 2);
     s.sequence_parallel = true;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &split_cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &split_cell, NULL), DL_OK);
     s.ep_within_tp_cp = 2;
     assert_int_equal(dl_transformer_expert_ranks(&s), 4);
     assert_int_equal(dl_transformer_expert_replicas(&s), 2);
     const struct dl_transformer_group group = dl_transformer_group_of(&s, DL_AXIS_EP);
     assert_int_equal(group.ranks, 4);
     assert_int_equal(group.stride, 1);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, NULL), DL_OK);
     const double routed = 3 * TOKENS / 2 * H * 2 * 2, whole = 3 * TOKENS * H * 2 * 2,
                  exchange = 3 * TOKENS * H * 2;
     check_close(cell.route_bytes, routed, 1e-12);
@@ -159,10 +154,9 @@ static void folded(void **state) {
     const double flop = cell.forward[DL_TRANSFORMER_BODY].flop,
                  both = split_cell.forward[DL_TRANSFORMER_BODY].flop;
     assert_true(flop < both && flop > both - 2 * 3 * TOKENS * H * E);
-    assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, &err), DL_OK);
+    assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, NULL), DL_OK);
     check_close(layout.experts.parameters, 2 * (2 * H * F + F + H), 1e-12);
     check_close(layout.experts.replicas, 2, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-IMBALANCE: 4 expert ranks, the fullest with 3 times the mean: it receives 3 times
@@ -170,7 +164,6 @@ static void folded(void **state) {
  * ranks cannot differ by more than 2, and a capacity leaves no imbalance. */
 static void crowded_experts(void **state) {
     struct gpt g;
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch even, full;
     const struct dl_transformer_split s = split(1, 4, 1), two = split(1, 2, 1);
     make(&g, "0");
@@ -179,13 +172,13 @@ static void crowded_experts(void **state) {
     struct dl_layer layer = dl_transformer_layer_at(&g.tf, l, &s);
     const double kept = TOKENS * 2 * (H + 2 * F);
     check_close(layer.saved.own_elements, kept + TOKENS * E, 1e-12);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &even, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &even, NULL), DL_OK);
     g.tf.input.experts.imbalance_ratio = 3;
     layer = dl_transformer_layer_at(&g.tf, l, &s);
     check_close(layer.saved.own_elements, 3 * kept + TOKENS * E, 1e-12);
     check_close(dl_transformer_rows_per_token(&g.tf, &s), 6, 0);
     check_close(dl_transformer_rows_per_token(&g.tf, &two), 4, 0);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &full, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &full, NULL), DL_OK);
     check_close(full.route_bytes, 3 * even.route_bytes, 1e-12);
     /* two GEMMs of 2 h f for each of 2 x 2 more rows of a token */
     const double more =
@@ -196,11 +189,9 @@ static void crowded_experts(void **state) {
     g.tf.input.experts.imbalance_ratio = 0;
     g.f.framework.transformer.experts.imbalance_ratio = 1.25;
     check_close(dl_transformer_imbalance(&g.tf, &s), 1.25, 0);
-    dl_arena_free(&g.f.arena);
     make(&g, "1");
     g.tf.input.experts.imbalance_ratio = 3;
     check_close(dl_transformer_imbalance(&g.tf, &s), 1, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* One pass of the first layer of experts over 3 samples. */
@@ -269,7 +260,6 @@ static void casts_of_experts(void **state) {
                     ((again ? 2 : 0) + 2 + twice) * rows, 1e-9);
         check_close(moved_by_experts(&g, &s, DL_BACKWARD_WEIGHTS), none_weights, 0);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-CASTS, F-TRANSFORMER-EXPERT-ROWS: torchao's two kernels for each operand take 1.88
@@ -295,7 +285,6 @@ static void slower_than_bytes(void **state) {
     }
     policy->experts.rows = DL_ROWS_INDEXED;
     check_close(expert_pass(&g, &s, DL_BACKWARD_DATA).device_s, expected_s, 1e-9);
-    dl_arena_free(&g.f.arena);
     make(&g, "0");
     policy = &g.f.framework.transformer;
     g.tf.precision = DL_MXFP8;
@@ -310,7 +299,6 @@ static void slower_than_bytes(void **state) {
     }
     policy->casts = DL_CASTS_ALL;
     check_close(expert_pass(&g, &s, DL_FORWARD).device_s, expected_s, 1e-9);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-EXPERT-ROWS: 3 samples of 64 tokens go to 2 experts each, 384 rows; experts have
@@ -360,7 +348,6 @@ static void rows_of_experts(void **state) {
     const double direct = moved_by_experts(&g, &alone, DL_FORWARD);
     policy->experts.rows = DL_ROWS_SORTED;
     check_close(moved_by_experts(&g, &alone, DL_FORWARD), direct, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-EXPERT-CALLS: 4 experts here: 3 launches more for each of two products a pass; as
@@ -404,7 +391,6 @@ static void calls_of_experts(void **state) {
     policy->casts = DL_CASTS_ALL;
     check_close(expert_pass(&g, &alone, DL_FORWARD).host_operation_count, 0, 0);
     check_close(expert_pass(&g, &alone, DL_BACKWARD_WEIGHTS).host_operation_count, 0, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-HOST-COUNT: a row of the plan's precision comes before the one in 16 bits; each of 4 experts
@@ -442,7 +428,6 @@ static void host_of_experts(void **state) {
     check_close(dl_host_count_of(f, &layer, false, false, 1, NULL).call_count, 1000, 0);
     check_close(dl_host_count_of(f, &layer, false, true, 5, NULL).operation_count, 5, 0);
     check_close(dl_host_count_of(f, &layer, false, false, 0, NULL).call_count, 0, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-CAPTURE: what the host needs to issue a layer hides it, unless a graph of the whole
@@ -457,13 +442,12 @@ static void captured_iterations(void **state) {
     const struct dl_transformer_split here = split(1, 1, 1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct gpt g;
-        struct dl_err err = {0};
         struct dl_transformer_micro_batch cell;
         make(&g, cases[i].capacity);
         g.f.framework.transformer.experts.captured_on = cases[i].on;
         g.f.framework.transformer.experts.loops = true;
         g.f.framework.host.dispatch_s = 1; /* longer than any kernel */
-        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &here, 3, &cell, &err), DL_OK);
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &here, 3, &cell, NULL), DL_OK);
         const struct dl_transformer_pass *body = &cell.forward[DL_TRANSFORMER_BODY],
                                          *back = cell.backward[DL_TRANSFORMER_BODY];
         const double calls = body->launches + body->host_operation_count;
@@ -475,7 +459,6 @@ static void captured_iterations(void **state) {
             assert_true(body->step_s < 0.1);
         else
             check_close(body->step_s, calls, 1e-6);
-        dl_arena_free(&g.f.arena);
     }
 }
 
@@ -505,14 +488,12 @@ static void impossible_crowds(void **state) {
         assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err),
                          refused ? DL_ERR_USAGE : DL_OK);
         if (refused && strstr(err.message, cases[i].says) == NULL) fail_msg("%s", err.message);
-        dl_arena_free(&g.f.arena);
     }
 }
 
 /* 4 experts on 4 ranks of 2 nodes, 2 a token: 2 ranks, on 2 (1 - 1/2 x 1/3) = 5/3 nodes. */
 static void once_per_node(void **state) {
     struct gpt g;
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     struct dl_collective_time inside, across, slower;
     make(&g, "1.25");
@@ -520,41 +501,39 @@ static void once_per_node(void **state) {
     struct dl_transformer_split s = split(1, 4, 1);
     const double copy = 3 * TOKENS * H * 2 * 1.25;
     s.nodes = s.devices_per_node = 2;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, NULL), DL_OK);
     check_close(cell.route_bytes, 2 * copy, 1e-12);
     const struct dl_transformer_group all = {4, 1}, node = {2, 1};
     assert_int_equal(
-        dl_transformer_collective(&g.tf, &s, node, DL_COLL_ALL_TO_ALL, 2 * copy, &inside, &err),
+        dl_transformer_collective(&g.tf, &s, node, DL_COLL_ALL_TO_ALL, 2 * copy, &inside, NULL),
         DL_OK);
     assert_int_equal(
-        dl_transformer_collective(&g.tf, &s, all, DL_COLL_ALL_TO_ALL, 5 * copy / 3, &across, &err),
+        dl_transformer_collective(&g.tf, &s, all, DL_COLL_ALL_TO_ALL, 5 * copy / 3, &across, NULL),
         DL_OK);
     assert_true(across.time_s > inside.time_s);
     check_close(cell.route.time_s, across.time_s, 1e-12);
     check_close(cell.forward[DL_TRANSFORMER_BODY].comm_s, 2 * across.time_s, 1e-12);
     g.f.framework.transformer.experts.exchange = DL_EXPERT_ALL_TO_ALL;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, NULL), DL_OK);
     slower = cell.route;
     assert_true(slower.time_s > across.time_s);
     /* one node: nothing to save, as each rank holds one expert */
     s = split(1, 4, 1);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, NULL), DL_OK);
     slower = cell.route;
     g.f.framework.transformer.experts.exchange = DL_EXPERT_ONCE;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, NULL), DL_OK);
     check_close(cell.route.time_s, slower.time_s, 1e-12);
     /* two experts a rank: 2 (1 - 1/3 x ...) = 5/3 copies instead of 2 */
     s = split(1, 2, 2);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, NULL), DL_OK);
     check_close(cell.route_bytes, 5 * copy / 3, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-STATES, F-TRANSFORMER-DATA with 2 expert ranks and 4 data ranks: half of the
  * experts on a rank, held by 4; all else by 8. */
 static void states_and_gradients(void **state) {
     struct gpt g;
-    struct dl_err err = {0};
     make(&g, "1");
     const struct dl_transformer_split s = split(1, 2, 4);
     const double experts = 2 * g.tf.expert_elements[DL_TRANSFORMER_BODY] / 2,
@@ -567,7 +546,7 @@ static void states_and_gradients(void **state) {
     for (int shard = 0; shard <= 3; shard++) {
         struct dl_transformer_mapping layout;
         struct dl_transformer_result r;
-        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, &err), DL_OK);
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, NULL), DL_OK);
         const struct dl_memory *m = &layout.states[0];
         check_close(layout.parameters[0], all, 1e-12);
         check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard],
@@ -579,7 +558,6 @@ static void states_and_gradients(void **state) {
         assert_true(shard == 3 || (layout.experts.reduce.time_s > 0 &&
                                    layout.experts.reduce.time_s < layout.reduce.time_s));
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* Without expert ranks experts are parameters as all others; more experts in memory than a rank
@@ -611,7 +589,6 @@ static void limits(void **state) {
                          DL_ERR_USAGE);
         if (strstr(err.message, cases[i].says) == NULL) fail_msg("case %zu: %s", i, err.message);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* As an option of the command: a flag has no value. */
@@ -641,5 +618,5 @@ int main(void) {
         cmocka_unit_test(captured_iterations),
         cmocka_unit_test(text_of_a_setting),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -12,7 +12,7 @@ static const double MIB = 1048576.0;
 
 static struct dl_coll_links links_of(double nodes, double per_node) {
     return (struct dl_coll_links){{.01, .001, .1},  {1, 1, .1}, nodes, per_node,
-                                  nodes * per_node, 1,          1};
+                                  nodes * per_node, 1,          1,     NULL};
 }
 
 static double cost_s(enum dl_collective_op op, enum dl_mpi_other algorithm, double segment_bytes,

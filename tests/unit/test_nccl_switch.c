@@ -43,8 +43,7 @@ static void switches_where_measured(void **state) {
         int devices;
         double below_mib, from_mib;
     } jumps[] = {{3, 1, 2}, {4, 4, 8}, {6, 2, 4}, {7, 8, 16}, {8, 8, 16}};
-    struct dl_arena arena = {0};
-    struct dl_system system = *load("dgx1-v100", &arena);
+    struct dl_system system = *load("dgx1-v100", &test_arena);
     system.software.nccl_version = "2.14.3", system.collective_count = 0;
     for (size_t i = 0; i < sizeof jumps / sizeof jumps[0]; i++) {
         const double at = switch_bytes(&system, jumps[i].devices, true) / 1048576.0;
@@ -52,16 +51,14 @@ static void switches_where_measured(void **state) {
     }
     const double eight = switch_bytes(&system, 8, true);
     assert_true(eight > 16.06e6 / 1.002 && eight < 16.06e6 * 1.002);
-    dl_arena_free(&arena);
 }
 
 /* A prediction never falls with size at such a switch, nor with a faster link. */
 static void a_switch_never_makes_it_faster(void **state) {
-    struct dl_arena arena = {0};
     static const char *const names[] = {"dgx1-v100", "iris-v100", "dgx-a100-80", "dgx1-p100",
                                         "dgx-h100"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct dl_system system = *load(names[i], &arena), faster = system;
+        struct dl_system system = *load(names[i], &test_arena), faster = system;
         system.collective_count = faster.collective_count = 0;
         faster.intra.bandwidth_bytes_per_s *= 1.1;
         double last_s = 0;
@@ -80,15 +77,13 @@ static void a_switch_never_makes_it_faster(void **state) {
             last_s = t.time_s;
         }
     }
-    dl_arena_free(&arena);
 }
 
 /* The caller's scratch changes nothing, whatever is asked one after the other. */
 static void a_memo_changes_nothing(void **state) {
     static const char *const names[] = {"dgx1-v100", "iris-v100", "dgx-h100", "gce-k80"};
-    struct dl_arena arena = {0};
     for (size_t s = 0; s < sizeof names / sizeof names[0]; s++) {
-        const struct dl_system *system = load(names[s], &arena);
+        const struct dl_system *system = load(names[s], &test_arena);
         struct dl_nccl_memo memo = {.system = NULL};
         unsigned seed = 7;
         for (int i = 0; i < 4000; i++) {
@@ -120,7 +115,6 @@ static void a_memo_changes_nothing(void **state) {
             assert_true(t.protocol == u.protocol && t.limit == u.limit && t.origin == u.origin);
         }
     }
-    dl_arena_free(&arena);
 }
 
 /* All-reduces of 8 GiB on 2 to 32 p5.48xlarge (key "aws-gpu-communication"):
@@ -131,8 +125,7 @@ static void trees_between_switches(void **state) {
         int64_t nodes;
         double bus_gb_per_s;
     } published[] = {{2, 478}, {4, 357}, {8, 355}, {16, 356}, {32, 321}};
-    struct dl_arena arena = {0};
-    const struct dl_system *p5 = load("aws-p5-48xlarge", &arena);
+    const struct dl_system *p5 = load("aws-p5-48xlarge", &test_arena);
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
         const double ranks = 8.0 * (double)published[i].nodes;
         const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
@@ -146,12 +139,11 @@ static void trees_between_switches(void **state) {
         check_close(r.bytes * 2 * (ranks - 1) / ranks / t.time_s, published[i].bus_gb_per_s * 1e9,
                     0.06);
     }
-    dl_arena_free(&arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_memo_changes_nothing), cmocka_unit_test(switches_where_measured),
         cmocka_unit_test(a_switch_never_makes_it_faster), cmocka_unit_test(trees_between_switches)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -188,12 +188,12 @@ static void uplinks_by_hand(void **state) {
  * all-reduce: bus bandwidth = rings x 22.4. */
 static void groups_inside_a_cube_mesh(void **state) {
     const char *root = getenv("DLMODEL_ROOT");
-    struct dl_arena arena = {0};
-    const char *directories[] = {dl_arena_printf(&arena, "%s/data", root != NULL ? root : ".")};
+    const char *directories[] = {
+        dl_arena_printf(&test_arena, "%s/data", root != NULL ? root : ".")};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     const struct dl_system *system;
     struct dl_err err = {0};
-    if (dl_data_system(&data, "dgx1-v100", &arena, &system, &err) != DL_OK)
+    if (dl_data_system(&data, "dgx1-v100", &test_arena, &system, &err) != DL_OK)
         fail_msg("%s", err.message);
     static const struct {
         int64_t size, stride, groups;
@@ -214,7 +214,6 @@ static void groups_inside_a_cube_mesh(void **state) {
         const double n = (double)cases[i].size, bus = 4e9 / t.bandwidth_s * 2 * (n - 1) / n;
         check_close(bus, cases[i].rings * system->intra.bandwidth_bytes_per_s / 6, 0.02);
     }
-    dl_arena_free(&arena);
 }
 
 int main(void) {
@@ -222,5 +221,5 @@ int main(void) {
         cmocka_unit_test(shares_by_hand),    cmocka_unit_test(shares_are_max_min),
         cmocka_unit_test(what_a_group_gets), cmocka_unit_test(switches_by_hand),
         cmocka_unit_test(uplinks_by_hand),   cmocka_unit_test(groups_inside_a_cube_mesh)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

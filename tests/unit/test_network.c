@@ -18,7 +18,6 @@ struct row {
     int64_t ranks;
 };
 
-static struct dl_arena arena;
 static struct row rows[ROWS_MAX];
 static size_t row_count;
 static bool loose;
@@ -44,12 +43,12 @@ static int read_recording(void **state) {
     const char *path =
         given != NULL
             ? given
-            : dl_arena_printf(&arena, "%s/tests/fixtures/net_shaped.samples", check_root());
+            : dl_arena_printf(&test_arena, "%s/tests/fixtures/net_shaped.samples", check_root());
     struct dl_err err = {0};
     char *text;
     size_t length;
     loose = getenv("DL_NET_LOOSE") != NULL;
-    if (dl_file_read(path, 1 << 22, &arena, &text, &length, &err) != DL_OK) {
+    if (dl_file_read(path, 1 << 22, &test_arena, &text, &length, &err) != DL_OK) {
         print_error("%s\n", err.message);
         return -1;
     }
@@ -58,8 +57,8 @@ static int read_recording(void **state) {
         struct dl_cal_line line;
         next = newline != NULL ? newline + 1 : text + length;
         if (*at != '{') continue;
-        if (dl_cal_line_parse(path, 1, at, (size_t)(next - at) - (newline != NULL), &arena, &line,
-                              &err) != DL_OK) {
+        if (dl_cal_line_parse(path, 1, at, (size_t)(next - at) - (newline != NULL), &test_arena,
+                              &line, &err) != DL_OK) {
             print_error("%s\n", err.message);
             return -1;
         }
@@ -188,7 +187,6 @@ static void forced_algorithms_take_the_time_of_their_formula(void **state) {
         worst = fmax(worst, fabs(error));
         far += fabs(error) > 0.3;
         compared++;
-        dl_arena_free(&f.arena);
     }
     print_message("# %d all-reduces, worst error %.1f %%\n", compared, 100 * worst);
     assert_true(compared >= (loose ? 4 : 36));
@@ -216,7 +214,6 @@ static void algorithms_are_distinguished(void **state) {
             pairs++;
             right += predicted(&f.system, algorithm, rows[i].bytes, rows[i].ranks) <
                      predicted(&f.system, other, rows[i].bytes, rows[i].ranks);
-            dl_arena_free(&f.arena);
         }
     }
     print_message("# %d of %d pairs of algorithms in the right order\n", right, pairs);
@@ -251,7 +248,6 @@ static void algorithms_of_open_mpi_by_hand(void **state) {
                 3 * one_s + 3 * sum_s + 1e-3 + 6 * 0.5e-6 + 7 * bytes_s, 1e-9);
     check_close(predicted(&f.system, "nonoverlapping", bytes, 16),
                 4 * one_s + 4 * sum_s + 8e-3 + 2 * 15.0 / 16 * bytes_s, 1e-9);
-    dl_arena_free(&f.arena);
 }
 
 int main(void) {
@@ -262,7 +258,5 @@ int main(void) {
         cmocka_unit_test(forced_algorithms_take_the_time_of_their_formula),
         cmocka_unit_test(algorithms_are_distinguished),
     };
-    const int failed = cmocka_run_group_tests(tests, read_recording, NULL);
-    dl_arena_free(&arena);
-    return failed;
+    return cmocka_run_group_tests(tests, read_recording, check_free);
 }

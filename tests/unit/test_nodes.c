@@ -8,18 +8,11 @@
 #include "tests/check.h"
 #include "tests/fake.h"
 
-static struct dl_arena arena;
-
-static int clean(void **state) {
-    dl_arena_free(&arena);
-    return 0;
-}
-
-static const char *joined(char **words, size_t count) {
+static const char *joined(const char **words, size_t count) {
     const char *text = "";
     assert_non_null(words);
     for (size_t i = 0; i < count; i++)
-        text = dl_arena_printf(&arena, "%s%s%s", text, i > 0 ? " " : "", words[i]);
+        text = dl_arena_printf(&test_arena, "%s%s%s", text, i > 0 ? " " : "", words[i]);
     return text;
 }
 
@@ -28,21 +21,21 @@ static void words_of_launchers(void **state) {
     struct dl_cal_tools tools = {.mpirun = "/bin/mpirun", .srun = "/bin/srun", .open_mpi = true};
     struct dl_cal_launch launch = {.tools = &tools, .hosts = hosts, .host_count = 3};
     size_t count;
-    char **words = dl_cal_launch_words(&launch, hosts, 3, 1, &arena, &count);
+    const char **words = dl_cal_launch_words(&launch, hosts, 3, 1, &test_arena, &count);
     assert_string_equal(
         joined(words, count),
         "/bin/mpirun --allow-run-as-root --host a,b,c --map-by ppr:1:node --bind-to none -np 3");
     tools.open_mpi = false;
-    words = dl_cal_launch_words(&launch, hosts + 1, 2, 1, &arena, &count);
+    words = dl_cal_launch_words(&launch, hosts + 1, 2, 1, &test_arena, &count);
     assert_string_equal(joined(words, count), "/bin/mpirun -hosts b,c -ppn 1 -n 2");
     launch.slurm = launch.pmix = true;
-    words = dl_cal_launch_words(&launch, hosts, 2, 1, &arena, &count);
+    words = dl_cal_launch_words(&launch, hosts, 2, 1, &test_arena, &count);
     assert_string_equal(
         joined(words, count),
         "/bin/srun --mpi=pmix --nodes 2 --ntasks 2 --ntasks-per-node 1 --nodelist a,b "
         "--kill-on-bad-exit=1");
     launch.launcher = "/opt/run -H {hosts}  -n={ranks} 'two words' --plain";
-    words = dl_cal_launch_words(&launch, hosts, 3, 1, &arena, &count);
+    words = dl_cal_launch_words(&launch, hosts, 3, 1, &test_arena, &count);
     assert_string_equal(joined(words, count), "/opt/run -H a,b,c -n=3 two words --plain");
     assert_int_equal(count, 6); /* the quoted one is one word */
     assert_true(dl_cal_launch_chooses(&launch));
@@ -57,10 +50,10 @@ static void local_ranks_stay_on_this_node(void **state) {
     unsetenv("PBS_JOBID"), unsetenv("PBS_NODEFILE"), unsetenv("SLURM_JOBID"),
         unsetenv("SLURM_NODELIST");
     unsetenv("SLURM_JOB_NODELIST"), unsetenv("SLURM_JOB_ID");
-    char **words = dl_cal_local_words(&tools, 2, false, 1, &arena, &count);
+    const char **words = dl_cal_local_words(&tools, 2, false, 1, &test_arena, &count);
     assert_string_equal(joined(words, count), "/bin/mpirun -np 2");
     setenv("SLURM_JOB_ID", "7", 1);
-    words = dl_cal_local_words(&tools, 2, false, 1, &arena, &count);
+    words = dl_cal_local_words(&tools, 2, false, 1, &test_arena, &count);
     unsetenv("SLURM_JOB_ID");
     check_contains(joined(words, count), "/env -u SLURM_JOB_ID -u SLURM_JOBID ");
     check_contains(joined(words, count), " /bin/mpirun -np 2");
@@ -73,24 +66,24 @@ static void hosts_of_a_file(void **state) {
     struct dl_cal_tools tools = {.mpirun = "/bin/mpirun", .open_mpi = true};
     struct dl_cal_launch launch;
     assert_true(check_directory(directory, sizeof directory));
-    const char *path = dl_arena_printf(&arena, "%s/hosts", directory);
+    const char *path = dl_arena_printf(&test_arena, "%s/hosts", directory);
     assert_int_equal(dl_file_write(path, text, sizeof text - 1, &err), DL_OK);
     struct dl_cal_choice choice = {.nodes = 3, .hostfile = path};
-    assert_int_equal(dl_cal_launch_find(&choice, &tools, &arena, &launch, &err), DL_OK);
+    assert_int_equal(dl_cal_launch_find(&choice, &tools, &test_arena, &launch, &err), DL_OK);
     assert_int_equal(launch.host_count, 3);
     assert_string_equal(launch.hosts[0], "n1");
     assert_string_equal(launch.hosts[1], "n2");
     assert_string_equal(launch.hosts[2], "n3");
     choice.nodes = 4;
-    assert_int_equal(dl_cal_launch_find(&choice, &tools, &arena, &launch, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_cal_launch_find(&choice, &tools, &test_arena, &launch, &err), DL_ERR_USAGE);
     check_contains(err.message, "only 3 hosts");
     choice.hostfile = NULL;
     unsetenv("SLURM_JOB_NODELIST");
     unsetenv("PBS_NODEFILE");
-    assert_int_equal(dl_cal_launch_find(&choice, &tools, &arena, &launch, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_cal_launch_find(&choice, &tools, &test_arena, &launch, &err), DL_ERR_USAGE);
     check_contains(err.message, "--hostfile");
     choice.launcher = "run {ranks}"; /* knows its hosts */
-    assert_int_equal(dl_cal_launch_find(&choice, &tools, &arena, &launch, &err), DL_OK);
+    assert_int_equal(dl_cal_launch_find(&choice, &tools, &test_arena, &launch, &err), DL_OK);
     assert_null(launch.hosts);
     assert_int_equal(launch.host_count, 4);
 }
@@ -102,12 +95,12 @@ static void a_node_that_is_slow_with_every_partner(void **state) {
                                         {1e6, 16e-3, 1, 2}, {1e6, 8.1e-3, 1, 3}, {1e6, 16e-3, 2, 3},
                                         {8, 10e-6, 0, 1},   {8, 11e-6, 0, 2},    {8, 20e-6, 2, 3}};
     double slow[4];
-    assert_int_equal(dl_cal_slow_nodes(pairs, 9, 4, slow, &arena), 1);
+    assert_int_equal(dl_cal_slow_nodes(pairs, 9, 4, slow, &test_arena), 1);
     check_close(slow[2], 16e-3 / 8.05e-3, 1e-12); /* the median of 8, 8, 16 and 8.1 ms is 8.05 */
     assert_true(slow[0] == 0 && slow[1] == 0 && slow[3] == 0);
     /* of two, nobody knows which */
-    assert_int_equal(dl_cal_slow_nodes(pairs, 1, 2, slow, &arena), 0);
-    assert_int_equal(dl_cal_slow_nodes(pairs, 0, 4, slow, &arena), 0);
+    assert_int_equal(dl_cal_slow_nodes(pairs, 1, 2, slow, &test_arena), 0);
+    assert_int_equal(dl_cal_slow_nodes(pairs, 0, 4, slow, &test_arena), 0);
 }
 
 /* Twelve samples: the second six are 10 % longer than the first, or not. */
@@ -149,29 +142,28 @@ static void what_changed_between_two_profiles(void **state) {
     before.calibration.sample_count = now.calibration.sample_count = 2;
     before.calibration.measurement = old_facts, now.calibration.measurement = new_facts;
     before.calibration.measurement_count = now.calibration.measurement_count = 3;
-    const char *text = dl_cal_compare(&before, &before, DL_FORMAT_TEXT, &arena, &changed);
+    const char *text = dl_cal_compare(&before, &before, DL_FORMAT_TEXT, &test_arena, &changed);
     check_contains(text, "0 of these changed");
     assert_int_equal(changed, 0);
     now.inter.bandwidth_bytes_per_s *= 0.9;
     now.inter.latency_s *= 1.01;
-    text = dl_cal_compare(&before, &now, DL_FORMAT_CSV, &arena, &changed);
+    text = dl_cal_compare(&before, &now, DL_FORMAT_CSV, &test_arena, &changed);
     /* kernel, bandwidth, GEMMs; the load is no property of the machine */
     assert_int_equal(changed, 3);
     check_contains(text, "kernel,6.1,6.5");
     check_contains(text, "links.inter bandwidth");
     check_contains(text, "time of gemm fwd");
     assert_null(strstr(text, "load_before"));
-    dl_arena_free(&f.arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(words_of_launchers, clean),
-        cmocka_unit_test_teardown(local_ranks_stay_on_this_node, clean),
-        cmocka_unit_test_teardown(hosts_of_a_file, clean),
-        cmocka_unit_test_teardown(a_node_that_is_slow_with_every_partner, clean),
-        cmocka_unit_test_teardown(drift_of_samples, clean),
-        cmocka_unit_test_teardown(what_changed_between_two_profiles, clean),
+        cmocka_unit_test(words_of_launchers),
+        cmocka_unit_test(local_ranks_stay_on_this_node),
+        cmocka_unit_test(hosts_of_a_file),
+        cmocka_unit_test(a_node_that_is_slow_with_every_partner),
+        cmocka_unit_test(drift_of_samples),
+        cmocka_unit_test(what_changed_between_two_profiles),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

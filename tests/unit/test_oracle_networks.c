@@ -63,16 +63,14 @@ static void counts_of_the_papers(void **state) {
     int count = 0;
     FILE *file = open_oracle("flops");
     for (; fgets(line, sizeof line, file) != NULL; count++) {
-        struct dl_arena arena = {0};
         char *numbers = strchr(line, ',');
         assert_non_null(numbers);
         *numbers++ = '\0';
         const double parameters = strtod(numbers, &numbers), macs = strtod(numbers + 1, NULL);
-        const struct dl_workload *w = load(line, &arena);
+        const struct dl_workload *w = load(line, &test_arena);
         check_close(w->parameters, parameters, 0);
         check_close(w->forward_macs_per_sample, macs, 1e-12);
         if (strcmp(w->family, "cnn") == 0) check_kernels(line, w, macs);
-        dl_arena_free(&arena);
     }
     fclose(file);
     assert_true(count >= 20);
@@ -113,8 +111,6 @@ static void peaks_of_the_allocator(void **state) {
     int count = 0;
     FILE *file = open_oracle("memory");
     for (; fgets(line, sizeof line, file) != NULL; count++) {
-        struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_memory m;
         const struct dl_system *system;
         const struct dl_framework *framework;
@@ -129,9 +125,10 @@ static void peaks_of_the_allocator(void **state) {
             load(strcmp(line, "gpt") == 0
                      ? "gpt:layers=6,hidden=256,heads=8,seq=128,vocab=8000,dropout=0.1"
                      : line,
-                 &arena);
-        assert_int_equal(dl_data_system(&data, "iris-v100", &arena, &system, &err), DL_OK);
-        assert_int_equal(dl_data_framework(&data, "pytorch-ddp", &arena, &framework, &err), DL_OK);
+                 &test_arena);
+        assert_int_equal(dl_data_system(&data, "iris-v100", &test_arena, &system, NULL), DL_OK);
+        assert_int_equal(dl_data_framework(&data, "pytorch-ddp", &test_arena, &framework, NULL),
+                         DL_OK);
         const struct dl_plan plan = {.nodes = 1,
                                      .devices_per_node = 1,
                                      .batch_per_device_samples = batch,
@@ -147,7 +144,6 @@ static void peaks_of_the_allocator(void **state) {
         assert_true(b < sizeof bounds / sizeof bounds[0]);
         if (ratio < bounds[b].least || ratio > bounds[b].most)
             fail_msg("%s, %g samples: %.3f of the replayed blocks", line, batch, ratio);
-        dl_arena_free(&arena);
     }
     fclose(file);
     assert_true(count >= 10);
@@ -157,5 +153,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(counts_of_the_papers),
                                        cmocka_unit_test(pairs_one_by_one),
                                        cmocka_unit_test(peaks_of_the_allocator)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -43,7 +43,7 @@ static void servers_apart(void **state) {
                                                .workload = &t.b.fake.workload,
                                                .framework = &t.b.fake.framework,
                                                .plan = &plan,
-                                               .arena = &t.b.fake.arena};
+                                               .arena = &test_arena};
     assert_int_equal(dl_servers_of(&r, &s, &err), DL_OK);
     check_close(s.worker_push_s_per_byte, 1e-9, 1e-12);
     check_close(s.server_push_s_per_byte, 1e-9, 1e-12);
@@ -60,7 +60,6 @@ static void servers_apart(void **state) {
     t.cpu.has_inter = false;
     assert_int_equal(dl_servers_of(&r, &s, &err), DL_ERR_INPUT);
     check_contains(err.message, "cpu");
-    dl_arena_free(&t.b.fake.arena);
 }
 
 static enum dl_code search(struct two *t, enum dl_placement_objective objective,
@@ -69,7 +68,7 @@ static enum dl_code search(struct two *t, enum dl_placement_objective objective,
     plan.nodes = 0, plan.dp = 0, plan.devices_per_node = 0;
     const struct dl_heterogeneous_question question = {&t->job, &t->b.fake.workload,
                                                        &t->b.fake.framework, &plan};
-    return dl_parts_search(&question, objective, &t->b.fake.arena, out, count, err);
+    return dl_parts_search(&question, objective, &test_arena, out, count, err);
 }
 
 /* Workers on 1 or 2 nodes of either kind; servers next to them or on what is left. Of one
@@ -107,7 +106,6 @@ static void by_hand(void **state) {
                 (double)nodes * 4 * 200 * 1.3 * (1 + 1e-9));
     assert_int_equal(search(&t, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
     check_contains(err.message, "price");
-    dl_arena_free(&t.b.fake.arena);
 }
 
 /* Workers alone, with servers next to them, are the prediction of their plan; every choice costs
@@ -142,7 +140,7 @@ static void figures_of_a_choice(void **state) {
             dl_plan_complete(system, &t.b.fake.workload, &t.b.fake.framework, &plan, &err), DL_OK);
         assert_int_equal(
             dl_predict(&(struct dl_predict_request){system, &t.b.fake.workload, &t.b.fake.framework,
-                                                    &plan, NULL, &t.b.fake.arena},
+                                                    &plan, NULL, &test_arena},
                        &whole, &err),
             DL_OK);
         check_close(p->iteration_s, whole.iteration_s, 1e-12);
@@ -165,7 +163,6 @@ static void figures_of_a_choice(void **state) {
     assert_string_equal(err.message, "--objective energy: no power of every kind of node is known");
     assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
     assert_int_equal(count, 14);
-    dl_arena_free(&t.b.fake.arena);
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -173,5 +170,5 @@ int main(void) {
         cmocka_unit_test(by_hand),
         cmocka_unit_test(figures_of_a_choice),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -15,8 +15,6 @@ static const struct dl_job_times *times_of(const void *data, int job, int kind, 
  * nodes of kind 0 and four of kind 1: job 0 on both of kind 0 takes 50 s, job 1 on four of kind 1
  * 30 s. Energy: 10 W on kind 0, 4 W on kind 1, whatever n: kind 1 for both, 800 + 480 J. */
 static void two_jobs_by_hand(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     struct dl_placement p;
     struct times t;
     for (int j = 0; j < 2; j++)
@@ -28,18 +26,17 @@ static void two_jobs_by_hand(void **state) {
             }
     struct dl_placement_request r = {
         .jobs = 2, .kinds = KINDS, .nodes = {2, 4}, .times = times_of, .data = &t};
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_placement_of(&r, &test_arena, &p, NULL), DL_OK);
     assert_int_equal(p.kind[0], 0);
     assert_int_equal(p.nodes[0], 2);
     assert_int_equal(p.kind[1], 1);
     check_close(p.time_s, 50, 1e-12);
     r.objective = DL_PLACE_ENERGY;
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_placement_of(&r, &test_arena, &p, NULL), DL_OK);
     assert_int_equal(p.kind[0] + p.kind[1], 2);
     check_close(p.energy_j, 1280, 1e-12);
     r.nodes[0] = 1, r.nodes[1] = 0;
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_NO);
-    dl_arena_free(&arena);
+    assert_int_equal(dl_placement_of(&r, &test_arena, &p, NULL), DL_ERR_NO);
 }
 
 /* The best of all placements of the jobs from `job` on. */
@@ -64,7 +61,6 @@ static void as_brute_force(void **state) {
     uint64_t seed = 7;
     for (int round = 0; round < 60; round++) {
         struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_placement p;
         struct times t;
         double *all = (double *)&t;
@@ -79,7 +75,7 @@ static void as_brute_force(void **state) {
                                          .data = &t,
                                          .objective = (enum dl_placement_objective)(round % 3)};
         int64_t left[] = {r.nodes[0], r.nodes[1]};
-        assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+        assert_int_equal(dl_placement_of(&r, &arena, &p, NULL), DL_OK);
         const double found = round % 3 == 0 ? p.time_s : round % 3 == 1 ? p.energy_j : p.cost;
         check_close(found, brute(&r, 0, left), 1e-12);
         /* the placement is one, and the figures are its own */
@@ -107,7 +103,6 @@ static const struct dl_job_times *some_times_of(const void *data, int job, int k
 }
 
 static void what_cannot_run(void **state) {
-    struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_placement p;
     struct times t;
@@ -118,7 +113,7 @@ static void what_cannot_run(void **state) {
     struct dl_placement_request r = {
         .jobs = 2, .kinds = KINDS, .nodes = {2, 2}, .times = some_times_of, .data = &t};
     /* job 0 takes one node: of kind 0, for job 1 runs on kind 1 alone, faster on two */
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_placement_of(&r, &test_arena, &p, &err), DL_OK);
     assert_int_equal(p.kind[0], 0);
     assert_int_equal(p.nodes[0], 1);
     assert_int_equal(p.kind[1], 1);
@@ -128,18 +123,17 @@ static void what_cannot_run(void **state) {
     check_close(p.energy_j, 100 + 101, 0);
     check_close(p.cost, 10 + 9, 0);
     r.objective = DL_PLACE_ENERGY;
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_placement_of(&r, &test_arena, &p, &err), DL_OK);
     check_close(p.energy_j, 201, 0);
     r.objective = DL_PLACE_COST; /* 9 on kind 1 for both */
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_placement_of(&r, &test_arena, &p, &err), DL_OK);
     check_close(p.cost, 18, 0);
     assert_int_equal(p.kind[0], 1);
     r.nodes[1] = 0;
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_NO);
+    assert_int_equal(dl_placement_of(&r, &test_arena, &p, &err), DL_ERR_NO);
     assert_string_equal(err.message, "the jobs do not fit on these nodes together");
     r.nodes[1] = 1, r.nodes[0] = 0; /* one node for two jobs */
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_NO);
-    dl_arena_free(&arena);
+    assert_int_equal(dl_placement_of(&r, &test_arena, &p, &err), DL_ERR_NO);
 }
 
 int main(void) {
@@ -148,5 +142,5 @@ int main(void) {
         cmocka_unit_test(as_brute_force),
         cmocka_unit_test(what_cannot_run),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -157,15 +157,13 @@ static void one_chip(void **state) {
                   {"v100_sxm2_32", 300, 0.958},
                   {"v100_sxm3_32", 350, 0.975},
                   {"v100_sxm3_32h", 450, 1}};
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
-    const char *const directories[] = {dl_arena_printf(&arena, "%s/data", check_root())};
+    const char *const directories[] = {dl_arena_printf(&test_arena, "%s/data", check_root())};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     const struct dl_device *pcie = NULL, *board = NULL;
-    assert_int_equal(dl_data_device(&data, "v100_pcie16", &arena, &pcie, &err), DL_OK);
+    assert_int_equal(dl_data_device(&data, "v100_pcie16", &test_arena, &pcie, NULL), DL_OK);
     const double span_w = dl_device_load_w(pcie) - dl_device_idle_w(pcie);
     for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
-        assert_int_equal(dl_data_device(&data, boards[i].name, &arena, &board, &err), DL_OK);
+        assert_int_equal(dl_data_device(&data, boards[i].name, &test_arena, &board, NULL), DL_OK);
         const double idle_w = dl_device_idle_w(board), ratio = board->clock_hz / pcie->clock_hz;
         check_close(board->power.tdp_w, boards[i].rated_w, 0);
         check_close(idle_w, 45, 1e-12);
@@ -175,7 +173,6 @@ static void one_chip(void **state) {
         check_close(dl_device_peak(board, DL_FP16), 81920 * board->clock_hz, 0.003);
         check_close(dl_device_peak(board, DL_FP32), 10240 * board->clock_hz, 0.003);
     }
-    dl_arena_free(&arena);
 }
 
 static double number(const struct dl_csv *csv, int row, const char *column) {
@@ -198,19 +195,17 @@ static int unlimited(const struct dl_csv *csv, int row) {
 /* Each ratio of cap_chip.csv against the load that the files of both boards give: what fit_cap.py
  * prints of their spread. */
 static void one_blackwell_chip(void **state) {
-    struct dl_arena arena = {0};
     char path[4200], folder[4200];
     const char *directories[] = {folder};
     const struct dl_data data = {.directories = directories, .directory_count = 1};
     const struct dl_device *b200 = NULL, *gb200 = NULL;
     struct dl_csv csv;
-    struct dl_err err = {0};
     double squares = 0;
     snprintf(folder, sizeof folder, "%s/data", check_root());
     snprintf(path, sizeof path, "%s/data/energy/cap_chip.csv", check_root());
-    assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
-    assert_int_equal(dl_data_device(&data, "b200_sxm", &arena, &b200, &err), DL_OK);
-    assert_int_equal(dl_data_device(&data, "gb200", &arena, &gb200, &err), DL_OK);
+    assert_int_equal(dl_csv_read(path, &test_arena, &csv, NULL), DL_OK);
+    assert_int_equal(dl_data_device(&data, "b200_sxm", &test_arena, &b200, NULL), DL_OK);
+    assert_int_equal(dl_data_device(&data, "gb200", &test_arena, &gb200, NULL), DL_OK);
     check_close(gb200->power.uncapped_load_w, b200->power.uncapped_load_w, 0);
     struct dl_device chip = {.power.tdp_w = b200->power.tdp_w,
                              .power.idle_w = NAN,
@@ -227,20 +222,17 @@ static void one_blackwell_chip(void **state) {
     }
     assert_int_equal(csv.row_count, 5);
     check_close(sqrt(squares / csv.row_count), 0.058, 0.01);
-    dl_arena_free(&arena);
 }
 
 /* Training of five networks on four GPUs under limits from 100 W: the spread that fit_cap.py
  * prints. */
 static void published(void **state) {
-    struct dl_arena arena = {0};
     struct dl_csv csv;
-    struct dl_err err = {0};
     char path[4200];
     double squares = 0;
     int count = 0;
     snprintf(path, sizeof path, "%s/data/energy/cap.csv", check_root());
-    assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_csv_read(path, &test_arena, &csv, NULL), DL_OK);
     for (int i = 0; i < csv.row_count; i++) {
         const int free = unlimited(&csv, i);
         const double limit_w = number(&csv, i, "power_limit_w");
@@ -256,20 +248,17 @@ static void published(void **state) {
     }
     assert_int_equal(count, 54);
     check_close(sqrt(squares / count), 0.146, 0.01);
-    dl_arena_free(&arena);
 }
 
 /* Training of three networks on two DGX-2 under locked clocks: the power at 990 to 1455 MHz from
  * the one at 1530 MHz. Nothing was fitted to it. */
 static void locked_clocks(void **state) {
-    struct dl_arena arena = {0};
     struct dl_csv csv;
-    struct dl_err err = {0};
     char path[4200];
     double squares = 0, top_w = NAN, top_hz = NAN;
     int count = 0;
     snprintf(path, sizeof path, "%s/data/energy/clock.csv", check_root());
-    assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_csv_read(path, &test_arena, &csv, NULL), DL_OK);
     for (int i = csv.row_count - 1; i >= 0; i--) { /* of each job the highest clock is last */
         const double clock = number(&csv, i, "clock_mhz"), power_w = number(&csv, i, "value_w"),
                      idle_w = 45 * number(&csv, i, "devices");
@@ -283,7 +272,6 @@ static void locked_clocks(void **state) {
     }
     assert_int_equal(count, 20);
     check_close(sqrt(squares / count), 0.0445, 0.01);
-    dl_arena_free(&arena);
 }
 
 int main(void) {
@@ -295,5 +283,5 @@ int main(void) {
         cmocka_unit_test(blackwell),         cmocka_unit_test(published),
         cmocka_unit_test(rated_power_binds), cmocka_unit_test(one_blackwell_chip),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

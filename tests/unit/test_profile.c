@@ -5,19 +5,19 @@
 #include "tests/profile_fixture.h"
 
 static void the_profile_loads_again(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_cal_journal journal = recorded(&arena);
+    struct dl_cal_journal journal = recorded(&test_arena);
     struct dl_system profile, again;
     struct dl_json *doc;
     struct dl_err err = {0};
     char *text;
-    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &profile, &err), DL_OK);
-    if (dl_cal_profile_text(&profile, "local.json", &arena, &text, &err) != DL_OK)
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &test_arena, &profile, &err), DL_OK);
+    if (dl_cal_profile_text(&profile, "local.json", &test_arena, &text, &err) != DL_OK)
         fail_msg("%s: %s", err.key, err.message);
-    assert_int_equal(dl_json_parse("local.json", text, strlen(text), &arena, &doc, &err), DL_OK);
-    assert_int_equal(dl_json_load(doc, &dl_system_schema, &arena, &again, &err), DL_OK);
+    assert_int_equal(dl_json_parse("local.json", text, strlen(text), &test_arena, &doc, &err),
+                     DL_OK);
+    assert_int_equal(dl_json_load(doc, &dl_system_schema, &test_arena, &again, &err), DL_OK);
     assert_int_equal(dl_system_check(&again, doc, &err), DL_OK);
-    assert_string_equal(dl_json_text(&dl_system_schema, &again, &arena), text);
+    assert_string_equal(dl_json_text(&dl_system_schema, &again, &test_arena), text);
     assert_string_equal(again.name, "local");
     assert_string_equal(again.calibration.measured_on, "node7");
     assert_string_equal(again.calibration.measured_at, "2024-01-31T12:00:30Z");
@@ -27,15 +27,12 @@ static void the_profile_loads_again(void **state) {
         assert_true(again.calibration.samples[i].median_s ==
                     journal.samples[i].median_s); /* to the last bit */
     }
-    dl_arena_free(&arena);
 }
 
 static void numbers_follow_from_the_samples(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_cal_journal journal = recorded(&arena);
+    struct dl_cal_journal journal = recorded(&test_arena);
     struct dl_system p;
-    struct dl_err err = {0};
-    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &test_arena, &p, NULL), DL_OK);
     check_close(p.profile.rates[0].peak_flop_per_s,
                 fmax(best_rate(&journal, "gemm"), best_rate(&journal, "matmul")), 1e-15);
     check_close(p.profile.memory_bandwidth_bytes_per_s, best_rate(&journal, "stream"), 1e-15);
@@ -49,7 +46,6 @@ static void numbers_follow_from_the_samples(void **state) {
     assert_int_equal(p.collectives[0].sample_count, 12);
     for (int i = 1; i < 12; i++)
         assert_true(p.collectives[0].samples[i].bytes > p.collectives[0].samples[i - 1].bytes);
-    dl_arena_free(&arena);
 }
 
 /* 8 images, 64 -> 256 channels, 56 x 56, 1x1: 8 56 56 64 256 multiply-adds = 411041792, twice that
@@ -77,9 +73,8 @@ static void work_of_samples(void **state) {
 static void devices_of_a_host_slow_each_other(void **state) {
     static const char *const names[] = {"concurrent", "beside"};
     for (int i = 0; i < 2; i++) {
-        struct dl_arena arena = {0};
-        struct dl_cal_journal journal = recorded(&arena),
-                              more = without(&journal, "-", "-", &arena);
+        struct dl_cal_journal journal = recorded(&test_arena),
+                              more = without(&journal, "-", "-", &test_arena);
         const char *pass = i == 0 ? "gemm" : "product", *probe = names[i];
         const struct dl_raw_sample samples[] = {
             {.probe = probe,
@@ -93,28 +88,25 @@ static void devices_of_a_host_slow_each_other(void **state) {
              .median_s = 3e-3,
              .min_s = NAN},
             {.probe = probe, .shape = "bytes=8000000 devices=2", .pass = "copy", .median_s = 1e-3}};
-        more.samples = dl_arena_alloc(&arena, journal.sample_count + 3, sizeof *more.samples);
+        more.samples = dl_arena_alloc(&test_arena, journal.sample_count + 3, sizeof *more.samples);
         assert_non_null(more.samples);
         memcpy(more.samples, journal.samples, journal.sample_count * sizeof *more.samples);
         for (int k = 0; k < 3; k++) more.samples[more.sample_count++] = samples[k];
-        more.header.cores = 1;
-        const struct dl_system p = profile_of(&more, &arena);
+        more.header.choice.cores = 1;
+        const struct dl_system p = profile_of(&more, &test_arena);
         check_close(p.profile.all_sockets_slowdown_ratio, 1.5, 1e-12);
         check_close(p.host.memory_bandwidth_bytes_per_s,
                     fmax(32e9, p.profile.memory_bandwidth_bytes_per_s), 1e-12);
         assert_int_equal(p.devices_per_node, 2);
-        dl_arena_free(&arena);
     }
 }
 
 static void without_messages_the_network_is_assumed(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_cal_journal journal = recorded(&arena);
+    struct dl_cal_journal journal = recorded(&test_arena);
     struct dl_system p;
-    struct dl_err err = {0};
     char *text;
-    journal = without(&journal, "pingpong", "allreduce", &arena);
-    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
+    journal = without(&journal, "pingpong", "allreduce", &test_arena);
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &test_arena, &p, NULL), DL_OK);
     assert_false(p.has_intra);
     /* `predict --nodes 16` answers, and says so */
     assert_true(p.has_inter && p.inter.assumed && p.has_links);
@@ -123,61 +115,56 @@ static void without_messages_the_network_is_assumed(void **state) {
     check_close(p.inter.bandwidth_bytes_per_s, 1.175e9, 1e-9); /* 1.25e9 0.94 */
     assert_int_equal(p.inter.piece_count, 0);
     assert_int_equal(p.collective_count, 0);
-    assert_int_equal(dl_cal_profile_text(&p, "local.json", &arena, &text, &err), DL_OK);
-    check_contains(dl_cal_summary(&p, "local.json", 1.0, &arena), "not measured");
-    dl_arena_free(&arena);
+    assert_int_equal(dl_cal_profile_text(&p, "local.json", &test_arena, &text, NULL), DL_OK);
+    check_contains(dl_cal_summary(&p, "local.json", 1.0, &test_arena), "not measured");
 }
 
 static void a_profile_needs_a_gemm_and_bandwidth(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_cal_journal journal = recorded(&arena);
+    struct dl_cal_journal journal = recorded(&test_arena);
     struct dl_system p;
     struct dl_err err = {0};
-    journal = without(&journal, "gemm", "-", &arena);
+    journal = without(&journal, "gemm", "-", &test_arena);
     /* those of matmul suffice */
-    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_OK);
-    journal = without(&journal, "matmul", "-", &arena);
-    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_ERR_BACKEND);
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &test_arena, &p, &err), DL_OK);
+    journal = without(&journal, "matmul", "-", &test_arena);
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &test_arena, &p, &err), DL_ERR_BACKEND);
     check_contains(err.message, "no GEMM was measured");
-    journal = without(&journal, "stream", "-", &arena);
-    assert_int_equal(dl_cal_profile(&journal, &RUN, &arena, &p, &err), DL_ERR_BACKEND);
+    journal = without(&journal, "stream", "-", &test_arena);
+    assert_int_equal(dl_cal_profile(&journal, &RUN, &test_arena, &p, &err), DL_ERR_BACKEND);
     check_contains(err.message, "memory bandwidth");
-    dl_arena_free(&arena);
 }
 
 static void a_plan_is_the_same_each_time_and_keeps_the_budget(void **state) {
-    struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_cal_choice choice = {
         .quick = true, .budget_s = (double)NAN, .ranks = 2, .file_dir = "/tmp"};
     struct dl_cal_plan a, b;
-    assert_int_equal(dl_cal_plan_make(&choice, &arena, &a, &err), DL_OK);
-    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
+    assert_int_equal(dl_cal_plan_make(&choice, &test_arena, &a, &err), DL_OK);
+    assert_int_equal(dl_cal_plan_make(&choice, &test_arena, &b, &err), DL_OK);
     assert_true(a.hash == b.hash && a.count == b.count && a.expected_s <= 60.0);
     double sum = 0.0;
     for (size_t i = 0; i < a.count; i++) sum += a.points[i].share_s;
     check_close(sum, a.choice.budget_s, 1e-9);
     choice.ranks = 4;
-    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
+    assert_int_equal(dl_cal_plan_make(&choice, &test_arena, &b, &err), DL_OK);
     assert_true(a.hash != b.hash);
     /* the older name of a probe selects it too */
     choice.cores = 1;
     choice.devices = 2;
     choice.only = "beside";
-    assert_int_equal(dl_cal_plan_make(&choice, &arena, &a, &err), DL_OK);
+    assert_int_equal(dl_cal_plan_make(&choice, &test_arena, &a, &err), DL_OK);
     choice.only = "concurrent";
-    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
+    assert_int_equal(dl_cal_plan_make(&choice, &test_arena, &b, &err), DL_OK);
     assert_int_equal(a.count, b.count);
     assert_true(dl_cal_chosen(&a.choice, "concurrent"));
     choice.cores = choice.devices = 0;
     choice.only = "read,wirte";
-    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_cal_plan_make(&choice, &test_arena, &b, &err), DL_ERR_USAGE);
     check_contains(err.message, "'write'");
     /* plus what every profile needs: copy, triad, one GEMM by each library */
     choice.only = "read";
-    assert_int_equal(dl_cal_plan_make(&choice, &arena, &b, &err), DL_OK);
+    assert_int_equal(dl_cal_plan_make(&choice, &test_arena, &b, &err), DL_OK);
     assert_int_equal(b.count, 5);
-    dl_arena_free(&arena);
 }
 
 int main(void) {
@@ -190,5 +177,5 @@ int main(void) {
         cmocka_unit_test(a_profile_needs_a_gemm_and_bandwidth),
         cmocka_unit_test(a_plan_is_the_same_each_time_and_keeps_the_budget),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -107,11 +107,9 @@ static void networks(void **state) {
                                         "densenet121", "vgg11",         "efficientnet_b0",
                                         "lenet",       "unet",          "inception_v3"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
-        load_name(names[i], NULL, 0, &arena, &w);
-        check_network(&w, &arena);
-        dl_arena_free(&arena);
+        load_name(names[i], NULL, 0, &test_arena, &w);
+        check_network(&w, &test_arena);
     }
 }
 
@@ -133,34 +131,32 @@ static void keys(void **state) {
                                         "'sample_bytes':9,"};
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
-            struct dl_arena arena = {0};
             struct dl_workload w;
             struct dl_err err;
             const char *text = dl_arena_printf(
-                &arena,
+                &test_arena,
                 "{'format':'dlmodel-workload','version':1,'name':'n','summary':'s','source':'y',%s"
                 "'family':'cnn','input':{'channels':4,'size':[17,16]},'layers':[%s]}",
                 heads[h], layers[i]);
-            if (load_text(text, NULL, 0, &arena, &w, &err) != DL_OK)
+            if (load_text(text, NULL, 0, &test_arena, &w, &err) != DL_OK)
                 fail_msg("%s: %s %s", layers[i], err.key, err.message);
-            check_network(&w, &arena);
+            check_network(&w, &test_arena);
             /* only images of a known family, and no shared parameters */
             const struct dl_workload own = w;
             w.family = NULL;
-            assert_null(dl_rewrite(&w, "x", first_itself, &arena));
+            assert_null(dl_rewrite(&w, "x", first_itself, &test_arena));
             w.family = "transformer";
-            assert_null(dl_rewrite(&w, "x", first_itself, &arena));
+            assert_null(dl_rewrite(&w, "x", first_itself, &test_arena));
             w = own, w.input.dims = 0;
-            assert_null(dl_rewrite(&w, "x", first_itself, &arena));
+            assert_null(dl_rewrite(&w, "x", first_itself, &test_arena));
             w = own;
             ((struct dl_layer *)w.layers)[w.layer_count - 1].tied_to = 0;
-            assert_null(dl_rewrite(&w, "x", first_itself, &arena));
-            dl_arena_free(&arena);
+            assert_null(dl_rewrite(&w, "x", first_itself, &test_arena));
         }
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(networks), cmocka_unit_test(keys)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

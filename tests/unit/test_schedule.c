@@ -60,14 +60,13 @@ static void closed_forms(void **state) {
                  {DL_DUALPIPEV, 8, 2, 1001, 7}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_pipeline_passes all;
         double ends_s[16];
         const struct dl_schedule_row *row = dl_schedules[cases[c].schedule];
         const int m = cases[c].micro_batches, chains = dl_placing_chains(row->placing);
         const struct dl_pipeline_order order =
             order_of(cases[c].schedule, cases[c].stages, cases[c].parts, m);
-        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, NULL), DL_OK);
         assert_int_equal(all.count, (row->splits_backward ? 3 : 2) * cases[c].stages *
                                         cases[c].parts * m / chains);
         check_close(makespan_s(&all), 3 * m + cases[c].bubble_s, 1e-12);
@@ -87,14 +86,13 @@ static void held_is_counted(void **state) {
                                                  DL_DUALPIPEV};
     for (int c = 0; c < 5 * 12; c++) {
         struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_pipeline_passes all;
         const enum dl_schedule schedule = schedules[c % 5];
         const struct dl_schedule_row *row = dl_schedules[schedule];
         const int stages = 2 + c / 5 % 3 * 2,
                   m = row->refuses != NULL ? 2 * stages + c / 5 % 2 * 2 : 1 + c / 5 * 2;
         const struct dl_pipeline_order order = order_of(schedule, stages, row->most_parts, m);
-        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, NULL), DL_OK);
         const enum dl_pass_kind frees = row->splits_backward ? DL_PASS_WEIGHTS : DL_PASS_BACKWARD;
         const int own = all.count / stages;
         for (int s = 0; s < stages; s++) {
@@ -118,21 +116,19 @@ static void held_is_counted(void **state) {
  * and ends one pass after stage 1, without a wait between. DualPipe: F and B of the two directions
  * as one (F1, i0, w0 of stage 1); stage 2 does the same with its parts exchanged; none waits. */
 static void orders_by_hand(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     struct dl_pipeline_passes all;
     struct dl_pipeline_order order = order_of(DL_1F1B, 2, 1, 3);
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &test_arena, &all, NULL), DL_OK);
     stage_runs(&all, 0, "f0@0 f1@1 i0@4 f2@6 i1@7 i2@10");
     stage_runs(&all, 1, "f0@1 i0@2 f1@4 i1@5 f2@7 i2@8");
     order = order_of(DL_ZERO_BUBBLE, 2, 1, 2);
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &test_arena, &all, NULL), DL_OK);
     stage_runs(&all, 0, "f0@0 f1@1 i0@3 w0@4 i1@5 w1@6");
     stage_runs(&all, 1, "f0@1 i0@2 f1@3 i1@4 w0@5 w1@6");
     order = order_of(DL_ZBV, 2, 2, 3);
     order.forward_s = order.weights_s = twos;
     order.backward_s = fours;
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &test_arena, &all, NULL), DL_OK);
     stage_runs(&all, 0,
                "f0@0 f1@1 f2@2 F0@3 I0@4 W0@5 F1@6 I1@7 W1@8 i0@9 w0@10 F2@11 I2@12 W2@13 "
                "i1@14 w1@15 i2@16 w2@17");
@@ -140,25 +136,23 @@ static void orders_by_hand(void **state) {
                "f0@1 F0@2 f1@3 F1@4 I0@5 W0@6 f2@7 i0@8 w0@9 F2@10 I1@11 W1@12 i1@13 I2@14 "
                "i2@15 w1@16 W2@17 w2@18");
     order = order_of(DL_DUALPIPE, 2, 2, 4);
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &test_arena, &all, NULL), DL_OK);
     stage_runs(&all, 0, "f0@0 F0@1 f1@2 I0@3 W0@4 F1@5 i0@6 w0@7 I1@8 W1@9 i1@10 w1@11");
     stage_runs(&all, 1, "F0@0 f0@1 F1@2 i0@3 w0@4 f1@5 I0@6 W0@7 i1@8 w1@9 I1@10 W1@11");
-    dl_arena_free(&arena);
 }
 
 static void refused(void **state) {
     struct dl_arena arena = {0};
-    struct dl_err err = {0};
     struct dl_pipeline_passes all;
     const struct dl_pipeline_order order = order_of(DL_INTERLEAVED, 4, 2, 6); /* groups of 4 */
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, NULL), DL_ERR_USAGE);
     dl_arena_free(&arena);
-    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 8, &err), DL_OK);
-    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 3, 8, &err), DL_ERR_USAGE);
-    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 9, &err), DL_ERR_USAGE);
-    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 6, &err), DL_ERR_USAGE);
-    assert_int_equal(dl_schedule_check(DL_ZBV, 2, 4, 1, &err), DL_OK);
-    assert_int_equal(dl_schedule_check(DL_ZBV, 3, 4, 8, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 8, NULL), DL_OK);
+    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 3, 8, NULL), DL_ERR_USAGE);
+    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 9, NULL), DL_ERR_USAGE);
+    assert_int_equal(dl_schedule_check(DL_DUALPIPE, 0, 4, 6, NULL), DL_ERR_USAGE);
+    assert_int_equal(dl_schedule_check(DL_ZBV, 2, 4, 1, NULL), DL_OK);
+    assert_int_equal(dl_schedule_check(DL_ZBV, 3, 4, 8, NULL), DL_ERR_USAGE);
 }
 
 int main(void) {
@@ -168,5 +162,5 @@ int main(void) {
         cmocka_unit_test(orders_by_hand),
         cmocka_unit_test(refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

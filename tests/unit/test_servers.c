@@ -53,7 +53,6 @@ static void parameter_servers(void **state) {
     b.fake.plan.parameter_servers.count = 1;
     run(&b, "parameter-server");
     check_close(b.sync.messages[0].duration_s, 0.070, 1e-9);
-    dl_arena_free(&b.fake.arena);
 }
 
 /* Rates of servers by hand: 4 nodes of 4 devices, 8 servers, two on each node. Memory of 1 TB/s
@@ -62,7 +61,6 @@ static void parameter_servers(void **state) {
  * its thread 4 ns (receives at 1 GB/s) and sends for 4 workers at 8 GB/s: 0.5 ns, the adapter 3. */
 static void server_rates(void **state) {
     struct bench b;
-    struct dl_err err = {0};
     struct dl_servers servers;
     const double size = 4e6, ready = 1;
     make(&b, 1, &size, &ready);
@@ -74,7 +72,7 @@ static void server_rates(void **state) {
     b.fake.framework.sync.messages.message_s = 1e-4;
     b.fake.framework.sync.messages.message_copy_bytes_per_s = 1e9;
     b.fake.framework.sync.messages.send_bytes_per_s = 8e9;
-    assert_int_equal(dl_servers_of(&b.request, &servers, &err), DL_OK);
+    assert_int_equal(dl_servers_of(&b.request, &servers, NULL), DL_OK);
     assert_int_equal(servers.count, 8);
     check_close(servers.worker_push_s_per_byte, 0.375e-9, 1e-9);
     check_close(servers.worker_pull_s_per_byte, 1e-9, 1e-9);
@@ -83,18 +81,17 @@ static void server_rates(void **state) {
     check_close(servers.server_message_s, 4e-4, 1e-9);
     check_close(servers.flow_s_per_byte, 0, 0);
     b.fake.framework.sync.messages.flow_bytes_per_s = 0.5e9;
-    assert_int_equal(dl_servers_of(&b.request, &servers, &err), DL_OK);
+    assert_int_equal(dl_servers_of(&b.request, &servers, NULL), DL_OK);
     check_close(servers.flow_s_per_byte, 2e-9, 1e-12);
     /* Adding at 0.5 GB/s takes a server's thread 2 ns for each of four workers. */
     b.fake.framework.sync.messages.sum_bytes_per_s = 0.5e9;
-    assert_int_equal(dl_servers_of(&b.request, &servers, &err), DL_OK);
+    assert_int_equal(dl_servers_of(&b.request, &servers, NULL), DL_OK);
     check_close(servers.server_push_s_per_byte, 8e-9, 1e-9);
     /* Servers on nodes of their own: everything leaves, one of them has an adapter. */
     b.fake.framework.sync.messages.servers_colocated = false;
-    assert_int_equal(dl_servers_of(&b.request, &servers, &err), DL_OK);
+    assert_int_equal(dl_servers_of(&b.request, &servers, NULL), DL_OK);
     check_close(servers.worker_push_s_per_byte, 0.5e-9, 1e-9);
     check_close(servers.server_pull_s_per_byte, 2e-9, 1e-9);
-    dl_arena_free(&b.fake.arena);
 }
 
 /* Registration order 8, 4, 4, 4, 20 MB on 2 servers. In turn: 0 1 0 1 0. Fewest bytes: 8 to server
@@ -112,7 +109,6 @@ static void assignment_of_variables(void **state) {
             dl_servers_assign(&b.request, &servers, how == DL_SERVERS_HASHED ? 5e6 : NAN);
         for (int k = 0; k < 5; k++) assert_int_equal(server_of[4 - k], expected[how][k]);
     }
-    dl_arena_free(&b.fake.arena);
 }
 
 /* One node of four: 40 MB has one owner, three copies of it at 120 GB/s take 1 ms, and 1 ms back;
@@ -129,7 +125,6 @@ static void mxnet_device(void **state) {
     /* four owners work side by side */
     check_close(m->duration_s, 2e-3 / 4, 1e-12);
     assert_true(b.sync.per_layer_wait && b.sync.update_remote);
-    dl_arena_free(&b.fake.arena);
 }
 
 /* Sixteen GPUs on PCIe: each has at most eight peers, opened in order, so that those from 8 on
@@ -138,13 +133,12 @@ static void mxnet_device(void **state) {
  * 1, 10 to 0 (50 = 50, the first). */
 static void owners_of_keys(void **state) {
     struct bench b;
-    struct dl_err err = {0};
     struct dl_key_owners owners;
     const double sizes[] = {10e6, 20e6, 30e6, 40e6}, ready[] = {1, 2, 3, 4};
     make(&b, 4, sizes, ready);
     b.fake.plan.nodes = 1, b.fake.plan.devices_per_node = 2;
     b.fake.system.intra.kind = "pcie3", b.fake.system.intra.bandwidth_bytes_per_s = 1e9;
-    assert_int_equal(dl_key_owners_of(&b.request, &owners, &err), DL_OK);
+    assert_int_equal(dl_key_owners_of(&b.request, &owners, NULL), DL_OK);
     static const int expected[] = {0, 1, 1, 0};
     for (int g = 0; g < 4; g++) assert_int_equal(owners.owner_of[g], expected[g]);
     /* both on one slot: one after the other, and the sum (3 passes) */
@@ -153,24 +147,23 @@ static void owners_of_keys(void **state) {
     check_close(first_s - 1, 10e-3 + 10e6 * owners.sum_s_per_byte, 1e-9);
     check_close(second_s - 1, 30e-3 + 20e6 * owners.sum_s_per_byte, 1e-9);
     b.fake.plan.devices_per_node = 16;
-    assert_int_equal(dl_key_owners_of(&b.request, &owners, &err), DL_OK);
+    assert_int_equal(dl_key_owners_of(&b.request, &owners, NULL), DL_OK);
     assert_int_equal(dl_key_owner_staged(&owners, 7), 0);
     assert_int_equal(dl_key_owner_staged(&owners, 8), 7);
     owners.owner_of[0] = 15;
     check_close(dl_key_owner_copy_s(&owners, 0, 10e6), 10e6 * (8e-9 + 7 * 2 / 12e9), 1e-9);
     /* behind NVSwitch there is no such limit */
     b.fake.system.intra.kind = "nvswitch";
-    assert_int_equal(dl_key_owners_of(&b.request, &owners, &err), DL_OK);
+    assert_int_equal(dl_key_owners_of(&b.request, &owners, NULL), DL_OK);
     assert_int_equal(dl_key_owner_staged(&owners, 15), 0);
     /* two sockets: 8 copies of each array cross the bridge of 2 GB/s: 40 MB in 160 ms there, and
      * as long back, but the two directions serve two arrays at a time */
     b.fake.system.intra.kind = "pcie3", b.fake.system.intra.peer_group = 8;
     b.fake.system.intra.bandwidth_bytes_per_s = 1e12;
     b.fake.system.intra.cross_bandwidth_bytes_per_s = 2e9;
-    assert_int_equal(dl_key_owners_of(&b.request, &owners, &err), DL_OK);
+    assert_int_equal(dl_key_owners_of(&b.request, &owners, NULL), DL_OK);
     check_close(dl_key_owner_pass(&owners, 3, 40e6, 2, 0), 0.160 + 40e6 * owners.sum_s_per_byte,
                 1e-9);
-    dl_arena_free(&b.fake.arena);
 }
 
 /* Keys of 4e6 bytes and more (1e6 elements) are split over both servers, the others sit on server
@@ -195,7 +188,6 @@ static void mxnet_servers(void **state) {
                 1 + 2 * 40e6 / 12e9 + 0.020 + 120e6 / 200e9 + 0.020, 1e-9);
     assert_string_equal(m->limit, "inter");
     assert_true(b.sync.per_layer_wait && b.sync.update_remote);
-    dl_arena_free(&b.fake.arena);
 }
 
 /* Two keys of 60 MB, ready at once, on the two GPUs of a node: each owner receives one copy at 120
@@ -216,12 +208,10 @@ static void mxnet_serial_keys(void **state) {
         const struct dl_message *m = &b.sync.messages[1];
         usable_s[serial] = fmax(b.sync.messages[0].ready_s + b.sync.messages[0].duration_s, 1) +
                            m->duration_s + m->tail_s;
-        if (serial == 0) dl_arena_free(&b.fake.arena);
     }
     struct dl_key_owners owners;
     assert_int_equal(dl_key_owners_of(&b.request, &owners, NULL), DL_OK);
     check_close(usable_s[1] - usable_s[0], 0.5e-3 + 60e6 * owners.sum_s_per_byte, 1e-6);
-    dl_arena_free(&b.fake.arena);
 }
 
 /* Cores that carry all messages: the library's push and pull of all 46 MB was measured between two
@@ -262,7 +252,6 @@ static void mxnet_servers_on_the_workers_core(void **state) {
     run(&b, "parameter-server");
     check_close(b.sync.messages[0].bandwidth_s, 0.2 * (1 + 42.0 / 23) / 2, 1e-6);
     check_close(b.sync.messages[0].ready_s, 4, 1e-12);
-    dl_arena_free(&b.fake.arena);
 }
 
 int main(void) {
@@ -276,5 +265,5 @@ int main(void) {
         cmocka_unit_test(mxnet_serial_keys),
         cmocka_unit_test(mxnet_servers_on_the_workers_core),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

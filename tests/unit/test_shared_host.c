@@ -137,7 +137,6 @@ static void endpoints_take_cores(void **state) {
     check_close(dl_shared_host_endpoint_ratio(&f.system, &f.framework, &f.plan), 68.0 / 64, 1e-12);
     f.plan.nodes = f.plan.devices_per_node = 1;
     check_close(dl_shared_host_endpoint_ratio(&f.system, &f.framework, &f.plan), 1, 0);
-    dl_arena_free(&f.arena);
 }
 
 int main(void) {

@@ -18,18 +18,17 @@ static struct dl_workload split_of(const struct dl_workload *whole, const struct
 }
 
 static void filters_and_channels(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload whole;
     const bool *is_split;
-    load_name("vgg16", NULL, 0, &arena, &whole);
+    load_name("vgg16", NULL, 0, &test_arena, &whole);
     const struct dl_split filter = {DL_SPLIT_FILTER, 4, {1, 1, 1}},
                           channel = {DL_SPLIT_CHANNEL, 4, {1, 1, 1}};
-    struct dl_workload local = split_of(&whole, &filter, &arena, &is_split);
+    struct dl_workload local = split_of(&whole, &filter, &test_arena, &is_split);
     const struct dl_layer *conv = find_layer(&local, "stage2.unit.0.conv"); /* 64 -> 128 filters */
     assert_true(conv->in.channels == 64 && conv->out.channels == 32);
     assert_true(conv->parameter_elements == 32 * 64 * 9 + 32);
     assert_true(is_split[conv - local.layers]);
-    local = split_of(&whole, &channel, &arena, &is_split);
+    local = split_of(&whole, &channel, &test_arena, &is_split);
     conv = find_layer(&local, "stage2.unit.0.conv");
     assert_true(conv->in.channels == 16 && conv->out.channels == 128);
     assert_true(conv->parameter_elements == 128 * 16 * 9 + 128); /* the bias is whole */
@@ -39,7 +38,6 @@ static void filters_and_channels(void **state) {
     assert_true(dl_split_limit(&whole, DL_SPLIT_CHANNEL, 3, &layer) == 64);
     assert_true(dl_split_limit(&whole, DL_SPLIT_SPATIAL, 1, &layer) == 14);
     assert_string_equal(layer, "stage5.unit.0.conv");
-    dl_arena_free(&arena);
 }
 
 /* Of a network that is split: sums over its layers, tied weights once. */
@@ -48,15 +46,14 @@ static void totals(void **state) {
                                              {DL_SPLIT_CHANNEL, 2, {1, 1, 1}},
                                              {DL_SPLIT_SPATIAL, 4, {1, 2, 2}}};
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload whole;
         const bool *is_split;
-        load_name("vgg16", NULL, 0, &arena, &whole);
-        struct dl_layer *own = dl_arena_alloc(&arena, (size_t)whole.layer_count, sizeof *own);
+        load_name("vgg16", NULL, 0, &test_arena, &whole);
+        struct dl_layer *own = dl_arena_alloc(&test_arena, (size_t)whole.layer_count, sizeof *own);
         memcpy(own, whole.layers, (size_t)whole.layer_count * sizeof *own);
         own[whole.layer_count - 2].tied_to = 0;
         whole.layers = own;
-        const struct dl_workload local = split_of(&whole, &splits[i], &arena, &is_split);
+        const struct dl_workload local = split_of(&whole, &splits[i], &test_arena, &is_split);
         double parameters = 0, macs = 0, saved = 0;
         for (int k = 0; k < local.layer_count; k++) {
             if (k != whole.layer_count - 2) parameters += local.layers[k].parameter_elements;
@@ -67,35 +64,31 @@ static void totals(void **state) {
         check_close(local.forward_macs_per_sample, macs, 1e-12);
         check_close(local.activation_elements_per_sample, saved, 1e-12);
         assert_true(macs < whole.forward_macs_per_sample);
-        dl_arena_free(&arena);
     }
 }
 
 static void groups(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload whole;
     const bool *is_split;
-    load_name("resnext50_32x4d", NULL, 0, &arena, &whole);
+    load_name("resnext50_32x4d", NULL, 0, &test_arena, &whole);
     const struct dl_split split = {DL_SPLIT_FILTER, 8, {1, 1, 1}},
                           fine = {DL_SPLIT_FILTER, 64, {1, 1, 1}};
     /* 128 filters in 32 groups */
     const struct dl_layer *before = find_layer(&whole, "layer1.0.conv2");
     assert_true(before->groups == 32 && before->in.channels == 128);
-    struct dl_workload local = split_of(&whole, &split, &arena, &is_split);
+    struct dl_workload local = split_of(&whole, &split, &test_arena, &is_split);
     const struct dl_layer *after = find_layer(&local, "layer1.0.conv2");
     assert_true(after->groups == 4 && after->in.channels == 16 && after->out.channels == 16);
     assert_true(after->parameter_elements == before->parameter_elements / 8);
-    local = split_of(&whole, &fine, &arena, &is_split); /* two devices share a group */
+    local = split_of(&whole, &fine, &test_arena, &is_split); /* two devices share a group */
     after = find_layer(&local, "layer1.0.conv2");
     assert_true(after->groups == 1 && after->in.channels == 4 && after->out.channels == 2);
-    dl_arena_free(&arena);
 }
 
 static void halos(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload whole;
     const bool *is_split;
-    load_name("resnet50", NULL, 0, &arena, &whole);
+    load_name("resnet50", NULL, 0, &test_arena, &whole);
     const struct dl_split rows = {DL_SPLIT_SPATIAL, 4, {1, 4, 1}},
                           both = {DL_SPLIT_SPATIAL, 4, {1, 2, 2}};
     /* 3x3, 64 channels, 56x56 */
@@ -111,7 +104,7 @@ static void halos(void **state) {
     assert_true(dl_split_halo_elements(find_layer(&whole, "conv1"), &rows, 1, false) ==
                 5 * 3 * 224);
     assert_true(dl_split_halo_elements(find_layer(&whole, "layer1.0.conv1"), &rows, 1, false) == 0);
-    struct dl_workload local = split_of(&whole, &rows, &arena, &is_split);
+    struct dl_workload local = split_of(&whole, &rows, &test_arena, &is_split);
     const struct dl_layer *own = find_layer(&local, "layer1.0.conv2");
     assert_true(own->out.size[1] == 14 && own->out.size[2] == 56 &&
                 own->parameter_elements == conv->parameter_elements);
@@ -121,7 +114,6 @@ static void halos(void **state) {
     assert_true(dl_split_grid(&whole, 4, 1, grid) && grid[1] == 4);
     assert_true(dl_split_grid(&whole, 16, 3, grid) && grid[1] == 4 && grid[2] == 4);
     assert_false(dl_split_grid(&whole, 8, 1, grid)); /* layer4 has 7 rows */
-    dl_arena_free(&arena);
 }
 
 static void workspace(void **state) {
@@ -209,7 +201,6 @@ static struct dl_layer random_conv(uint64_t *seed, struct dl_parameter parameter
  * same group. */
 static void random_channels(void **state) {
     uint64_t seed = 31;
-    struct dl_arena arena = {0};
     for (int n = 0; n < 2000; n++) {
         struct dl_parameter parameters[2];
         const struct dl_layer whole = random_conv(&seed, parameters);
@@ -219,7 +210,7 @@ static void random_channels(void **state) {
         const struct dl_split split = {
             filter ? DL_SPLIT_FILTER : DL_SPLIT_CHANNEL, parts, {1, 1, 1}};
         const bool *is_split;
-        const struct dl_workload own = split_of(&network, &split, &arena, &is_split);
+        const struct dl_workload own = split_of(&network, &split, &test_arena, &is_split);
         const struct dl_layer *local = &own.layers[0];
         const int g = whole.groups > 1 ? (int)whole.groups : 1, i = (int)whole.in.channels / g,
                   o = (int)whole.out.channels / g;
@@ -250,7 +241,6 @@ static void random_channels(void **state) {
         check_close(local->in_elements, whole.in_elements * in / whole.in.channels, 1e-12);
         check_close(local->saved.elements, whole.saved.elements, 0);
     }
-    dl_arena_free(&arena);
 }
 
 /* F-SPATIAL: a device has a part of the outputs in each dimension of the grid, the first of three
@@ -258,7 +248,6 @@ static void random_channels(void **state) {
  * reach, without the padding of both ends. Other layers have a part of their inputs. */
 static void random_extents(void **state) {
     uint64_t seed = 37;
-    struct dl_arena arena = {0};
     for (int n = 0; n < 2000; n++) {
         struct dl_parameter parameters[2];
         struct dl_layer whole = random_conv(&seed, parameters);
@@ -274,7 +263,7 @@ static void random_extents(void **state) {
         const struct dl_workload network = {
             .layers = &whole, .layer_count = 1, .input_bytes_per_sample = 600};
         const bool *is_split;
-        const struct dl_workload own = split_of(&network, &split, &arena, &is_split);
+        const struct dl_workload own = split_of(&network, &split, &test_arena, &is_split);
         const struct dl_layer *local = &own.layers[0];
         double share = 1;
         assert_int_equal(is_split[0], split.parts > 1);
@@ -300,7 +289,6 @@ static void random_extents(void **state) {
         check_close(local->saved.own_elements, whole.saved.own_elements * share, 1e-12);
         check_close(local->parameter_elements, whole.parameter_elements, 0);
     }
-    dl_arena_free(&arena);
 }
 
 /* A layer with the weights of another, whichever that is, is not split by them; one with as many
@@ -360,5 +348,5 @@ int main(void) {
                                        cmocka_unit_test(random_extents),
                                        cmocka_unit_test(which_layers),
                                        cmocka_unit_test(workspace)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

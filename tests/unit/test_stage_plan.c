@@ -19,7 +19,7 @@ static void make_pair(struct pair *p, int64_t fast, int64_t slow) {
     fake_make(&p->slow);
     fake_layers(&p->fast, 4, features);
     for (int i = 0; i < 4; i++) { /* one after the other */
-        int *input = dl_arena_alloc(&p->fast.arena, 1, sizeof *input);
+        int *input = dl_arena_alloc(&test_arena, 1, sizeof *input);
         *input = i - 1;
         struct dl_layer *layer = (struct dl_layer *)&p->fast.workload.layers[i];
         layer->inputs = input;
@@ -35,11 +35,6 @@ static void make_pair(struct pair *p, int64_t fast, int64_t slow) {
     p->job = (struct dl_heterogeneous_job){.groups = p->groups, .group_count = slow > 0 ? 2 : 1};
 }
 
-static void free_pair(struct pair *p) {
-    dl_arena_free(&p->fast.arena);
-    dl_arena_free(&p->slow.arena);
-}
-
 /* 1024 samples in 8 micro-batches unless the plan says otherwise. */
 static enum dl_code search(struct pair *p, double micro, enum dl_placement_objective objective,
                            struct dl_staged **out, int *count, struct dl_err *err) {
@@ -51,7 +46,7 @@ static enum dl_code search(struct pair *p, double micro, enum dl_placement_objec
     plan.micro_batch_samples = micro;
     const struct dl_heterogeneous_question question = {&p->job, &p->fast.workload,
                                                        &p->fast.framework, &plan};
-    return dl_staged_search(&question, objective, &p->fast.arena, out, count, err);
+    return dl_staged_search(&question, objective, &test_arena, out, count, err);
 }
 
 static const struct dl_staged *with_nodes(const struct dl_staged *list, int count, int64_t fast,
@@ -65,12 +60,11 @@ static const struct dl_staged *with_nodes(const struct dl_staged *list, int coun
 static void as_pipeline(void **state) {
     struct pair p;
     struct dl_staged *list;
-    struct dl_err err = {0};
     struct dl_prediction whole;
     int count;
     make_pair(&p, 2, 0);
     p.fast.device.memory_bytes = 7.4e8; /* 5e8 for the context: half of the network fits */
-    assert_int_equal(search(&p, 128, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    assert_int_equal(search(&p, 128, DL_PLACE_TIME, &list, &count, NULL), DL_OK);
     const struct dl_staged *both = with_nodes(list, count, 2, 0);
     assert_non_null(both);
     assert_int_equal(both->count, 2);
@@ -81,15 +75,14 @@ static void as_pipeline(void **state) {
     plan.batch_per_device_samples = 0, plan.global_batch_samples = 1024;
     plan.micro_batch_samples = 128;
     assert_int_equal(
-        dl_plan_complete(&p.fast.system, &p.fast.workload, &p.fast.framework, &plan, &err), DL_OK);
+        dl_plan_complete(&p.fast.system, &p.fast.workload, &p.fast.framework, &plan, NULL), DL_OK);
     assert_int_equal(
         dl_predict(&(struct dl_predict_request){&p.fast.system, &p.fast.workload, &p.fast.framework,
-                                                &plan, NULL, &p.fast.arena},
-                   &whole, &err),
+                                                &plan, NULL, &test_arena},
+                   &whole, NULL),
         DL_OK);
     check_close(both->prediction.iteration_s, whole.iteration_s, 1e-9);
     check_close(both->prediction.memory.total_bytes, whole.memory.total_bytes, 1e-9);
-    free_pair(&p);
 }
 
 struct hand {
@@ -99,14 +92,13 @@ struct hand {
 /* One micro-batch of `samples` through `layers` of the four equal layers, and their update. */
 static struct hand stage_by_hand(const struct pair *p, bool slow, double samples, int layers) {
     struct dl_cost cost;
-    struct dl_err err = {0};
     const struct dl_fake *f = slow ? &p->slow : &p->fast;
-    struct dl_arena *arena = (struct dl_arena *)&p->fast.arena;
+    struct dl_arena *arena = (struct dl_arena *)&test_arena;
     double forward_s = 0, backward_s = 0, launches = 0;
     assert_int_equal(
         dl_cost_compute(&(struct dl_cost_request){&f->device, &p->fast.workload, &p->fast.framework,
                                                   &p->fast.plan, samples},
-                        arena, &cost, &err),
+                        arena, &cost, NULL),
         DL_OK);
     for (int i = 4 - layers; i < 4; i++) {
         forward_s += cost.layers[i].forward.time_s;
@@ -126,10 +118,9 @@ static struct hand stage_by_hand(const struct pair *p, bool slow, double samples
 static void two_kinds_by_hand(void **state) {
     struct pair p;
     struct dl_staged *list;
-    struct dl_err err = {0};
     int count;
     make_pair(&p, 1, 1);
-    assert_int_equal(search(&p, 128, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    assert_int_equal(search(&p, 128, DL_PLACE_TIME, &list, &count, NULL), DL_OK);
     const struct dl_collective_request one = {.op = DL_COLL_P2P,
                                               .library = DL_LIB_NCCL,
                                               .bytes = 2000 * 128 * 4.0,
@@ -137,7 +128,7 @@ static void two_kinds_by_hand(void **state) {
                                               .ranks_per_node = 1,
                                               .flows_per_adapter = 1};
     struct dl_collective_time message;
-    assert_int_equal(dl_collective_time(&p.fast.system, &one, &message, &err), DL_OK);
+    assert_int_equal(dl_collective_time(&p.fast.system, &one, &message, NULL), DL_OK);
     const struct dl_staged *both = with_nodes(list, count, 1, 1);
     assert_non_null(both);
     const struct dl_prediction *b = &both->prediction;
@@ -155,11 +146,10 @@ static void two_kinds_by_hand(void **state) {
     assert_true(both->stages[0].busy_frac <= 1 && both->stages[1].busy_frac <= 1);
     /* 8 micro-batches are among those that the search tries by itself */
     struct dl_staged *free_choice;
-    assert_int_equal(search(&p, 0, DL_PLACE_ENERGY, &free_choice, &count, &err), DL_OK);
+    assert_int_equal(search(&p, 0, DL_PLACE_ENERGY, &free_choice, &count, NULL), DL_OK);
     for (int i = 1; i < count; i++)
         assert_true(free_choice[i - 1].sample_energy_j <= free_choice[i].sample_energy_j);
-    assert_int_equal(search(&p, 0, DL_PLACE_COST, &free_choice, &count, &err), DL_ERR_USAGE);
-    free_pair(&p);
+    assert_int_equal(search(&p, 0, DL_PLACE_COST, &free_choice, &count, NULL), DL_ERR_USAGE);
 }
 
 /* No device holds a layer: refused, with the reason. */
@@ -174,7 +164,6 @@ static void within_memory(void **state) {
     check_contains(err.message, "fits in memory");
     p.fast.framework.sync.asynchronous = true;
     assert_int_equal(search(&p, 0, DL_PLACE_TIME, &list, &count, &err), DL_ERR_USAGE);
-    free_pair(&p);
 }
 
 /* What every pipeline says of itself: its stages hold all layers on the nodes in use, the fullest
@@ -183,13 +172,12 @@ static void within_memory(void **state) {
 static void figures(void **state) {
     struct pair p;
     struct dl_staged *list;
-    struct dl_err err = {0};
     int count;
     make_pair(&p, 2, 2);
     const double micros[] = {0, 64, 512, 1024};
     for (int round = 0; round < 8; round++) {
         const enum dl_placement_objective objective = round < 4 ? DL_PLACE_TIME : DL_PLACE_ENERGY;
-        assert_int_equal(search(&p, micros[round % 4], objective, &list, &count, &err), DL_OK);
+        assert_int_equal(search(&p, micros[round % 4], objective, &list, &count, NULL), DL_OK);
         assert_true(count >= 5);
         for (int i = 0; i < count; i++) {
             const struct dl_staged *one = &list[i];
@@ -235,7 +223,6 @@ static void figures(void **state) {
             }
         }
     }
-    free_pair(&p);
 }
 
 /* A pipeline costs the hours of the nodes in use, 3.60 an hour or 7.20, so 1 or 2 thousandths a
@@ -244,14 +231,13 @@ static void figures(void **state) {
 static void prices(void **state) {
     struct pair p;
     struct dl_staged *list;
-    struct dl_err err = {0};
     int count;
     make_pair(&p, 2, 2);
     p.fast.system.operation.price_per_node_hour = 3.6,
     p.slow.system.operation.price_per_node_hour = 7.2;
     p.fast.system.operation.price_currency = p.slow.system.operation.price_currency = "EUR";
     for (int round = 0; round < 2; round++) {
-        assert_int_equal(search(&p, round == 0 ? 0 : 64, DL_PLACE_COST, &list, &count, &err),
+        assert_int_equal(search(&p, round == 0 ? 0 : 64, DL_PLACE_COST, &list, &count, NULL),
                          DL_OK);
         assert_int_equal(count, 8); /* 3 x 3 choices but that of none */
         for (int i = 0; i < count; i++) {
@@ -262,11 +248,10 @@ static void prices(void **state) {
         }
     }
     p.slow.system.operation.price_currency = "USD";
-    assert_int_equal(search(&p, 64, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
+    assert_int_equal(search(&p, 64, DL_PLACE_COST, &list, &count, NULL), DL_ERR_USAGE);
     p.job.group_count = 1;
-    assert_int_equal(search(&p, 64, DL_PLACE_COST, &list, &count, &err), DL_OK);
+    assert_int_equal(search(&p, 64, DL_PLACE_COST, &list, &count, NULL), DL_OK);
     assert_int_equal(count, 2);
-    free_pair(&p);
 }
 
 /* Two devices of one node as one stage: each has half of the micro-batch, and the gradients are
@@ -275,7 +260,6 @@ static void gradients_of_a_stage(void **state) {
     for (int64_t nodes = 1; nodes <= 2; nodes++) {
         struct pair p;
         struct dl_staged *list;
-        struct dl_err err = {0};
         int count;
         make_pair(&p, nodes, 0);
         p.fast.system.devices_per_node = nodes == 1 ? 2 : 1;
@@ -283,7 +267,7 @@ static void gradients_of_a_stage(void **state) {
         p.fast.workload.input_bytes_per_sample = 1;
         p.fast.workload.layer_count = 1; /* one layer is one stage */
         p.fast.workload.parameters = 2000.0 * 2000;
-        assert_int_equal(search(&p, 1024, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+        assert_int_equal(search(&p, 1024, DL_PLACE_TIME, &list, &count, NULL), DL_OK);
         const struct dl_staged *one = with_nodes(list, count, nodes, 0);
         assert_non_null(one);
         assert_int_equal(one->count, 1);
@@ -296,12 +280,11 @@ static void gradients_of_a_stage(void **state) {
                                                   .ranks_per_node = nodes == 1 ? 2 : 1,
                                                   .flows_per_adapter = 1};
         struct dl_collective_time t;
-        assert_int_equal(dl_collective_time(&p.fast.system, &sum, &t, &err), DL_OK);
+        assert_int_equal(dl_collective_time(&p.fast.system, &sum, &t, NULL), DL_OK);
         check_close(one->prediction.exposed_comm_s, t.time_s, 1e-9);
         check_close(one->prediction.comm_s, t.time_s, 1e-9);
         assert_string_equal(one->stages[0].last, "dense0");
         assert_int_equal(one->stages[0].devices, 2);
-        free_pair(&p);
     }
 }
 
@@ -310,23 +293,21 @@ static void gradients_of_a_stage(void **state) {
 static void samples_for_every_device(void **state) {
     struct pair p;
     struct dl_staged *list;
-    struct dl_err err = {0};
     int count;
     make_pair(&p, 3, 0);
     p.fast.system.devices_per_node = 2;
     p.fast.workload.layer_count = 1;
     p.fast.workload.parameters = 2000.0 * 2000;
     for (int micro = 1; micro <= 8; micro *= 2) {
-        const enum dl_code code = search(&p, micro, DL_PLACE_TIME, &list, &count, &err);
+        const enum dl_code code = search(&p, micro, DL_PLACE_TIME, &list, &count, NULL);
         assert_int_equal(code, micro < 2 ? DL_ERR_NO : DL_OK);
         if (code != DL_OK) continue;
         assert_int_equal(count, micro == 2 ? 1 : micro == 4 ? 2 : 3);
         for (int n = 1; n <= 3; n++)
             assert_int_equal(with_nodes(list, count, n, 0) != NULL, 2 * n <= micro);
     }
-    assert_int_equal(search(&p, 0, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    assert_int_equal(search(&p, 0, DL_PLACE_TIME, &list, &count, NULL), DL_OK);
     assert_int_equal(count, 3);
-    free_pair(&p);
 }
 
 /* The host's work of an iteration is that of one; where messages between two stages take longest,
@@ -334,27 +315,24 @@ static void samples_for_every_device(void **state) {
 static void host_and_messages(void **state) {
     struct pair p;
     struct dl_staged *list;
-    struct dl_err err = {0};
     double overhead_s[2];
     int count;
     for (int host = 0; host < 2; host++) {
         make_pair(&p, 1, 0);
         p.fast.framework.host.iteration_s = host * 2e-3;
-        assert_int_equal(search(&p, 128, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+        assert_int_equal(search(&p, 128, DL_PLACE_TIME, &list, &count, NULL), DL_OK);
         overhead_s[host] = with_nodes(list, count, 1, 0)->prediction.overhead_s;
-        free_pair(&p);
     }
     check_close(overhead_s[1] - overhead_s[0], 2e-3, 1e-9);
     make_pair(&p, 2, 0);
     p.fast.system.devices_per_node = 2;
     p.fast.system.inter.bandwidth_bytes_per_s = 2e8;
-    assert_int_equal(search(&p, 512, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    assert_int_equal(search(&p, 512, DL_PLACE_TIME, &list, &count, NULL), DL_OK);
     const struct dl_staged *both = with_nodes(list, count, 2, 0);
     assert_non_null(both);
     assert_int_equal(both->count, 2); /* 64 MB of gradients would take longer than the messages */
     assert_true(both->prediction.exposed_comm_s > both->prediction.compute_s);
     assert_int_equal(both->prediction.bottleneck, DL_BOUND_INTER);
-    free_pair(&p);
 }
 
 /* One device has nobody to sum gradients with, whatever the start of a collective takes; two take
@@ -366,18 +344,16 @@ static void starts_of_collectives(void **state) {
         for (int64_t nodes = 1; nodes <= 2; nodes++) {
             struct pair p;
             struct dl_staged *list;
-            struct dl_err err = {0};
             int count;
             make_pair(&p, nodes, 0);
             p.fast.framework.sync.collective_launch_s = start * 1e-3;
             p.fast.workload.layer_count = 1; /* one layer is one stage */
             p.fast.workload.parameters = 2000.0 * 2000;
-            assert_int_equal(search(&p, 1024, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+            assert_int_equal(search(&p, 1024, DL_PLACE_TIME, &list, &count, NULL), DL_OK);
             const struct dl_staged *one = with_nodes(list, count, nodes, 0);
             assert_non_null(one);
             iteration_s[start][nodes - 1] = one->prediction.iteration_s;
             comm_s[start][nodes - 1] = one->prediction.comm_s;
-            free_pair(&p);
         }
     }
     check_close(iteration_s[1][0], iteration_s[0][0], 1e-12);
@@ -398,5 +374,5 @@ int main(void) {
         cmocka_unit_test(host_and_messages),
         cmocka_unit_test(prices),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

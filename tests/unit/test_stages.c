@@ -28,8 +28,6 @@ static bool cost_of(const void *data, const struct dl_stage *s, int behind,
  * kind 1 with 24 s: 12 + 24 + 1 + 4 x 24 = 133 s. Where a kind holds one piece at most, two
  * nodes hold too few. */
 static void by_hand(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     struct dl_stages *found;
     int count;
     struct made m = {.seconds = {6, 6, 12},
@@ -40,7 +38,7 @@ static void by_hand(void **state) {
                      .most_behind = 9};
     struct dl_stages_request r = {
         .pieces = 3, .kinds = KINDS, .nodes = {1, 1}, .cost = cost_of, .data = &m};
-    assert_int_equal(dl_stages_place(&r, &arena, &found, &count, &err), DL_OK);
+    assert_int_equal(dl_stages_place(&r, &test_arena, &found, &count, NULL), DL_OK);
     assert_int_equal(count, 3); /* kind 0 alone, kind 1 alone, both */
     for (int i = 0; i < count; i++) {
         const struct dl_stages *s = &found[i];
@@ -57,10 +55,9 @@ static void by_hand(void **state) {
         assert_int_equal(s->stages[1].to, 3);
     }
     m.most_pieces[0] = m.most_pieces[1] = 1;
-    assert_int_equal(dl_stages_place(&r, &arena, &found, &count, &err), DL_ERR_NO);
+    assert_int_equal(dl_stages_place(&r, &test_arena, &found, &count, NULL), DL_ERR_NO);
     r.nodes[0] = 2000;
-    assert_int_equal(dl_stages_place(&r, &arena, &found, &count, &err), DL_ERR_USAGE);
-    dl_arena_free(&arena);
+    assert_int_equal(dl_stages_place(&r, &test_arena, &found, &count, NULL), DL_ERR_USAGE);
 }
 
 /* The best end of a pipeline from piece `from` on: every order of stages, kinds and nodes. */
@@ -96,7 +93,6 @@ static void as_brute_force(void **state) {
     int compared = 0;
     for (int round = 0; round < 80; round++) {
         struct dl_arena arena = {0};
-        struct dl_err err = {0};
         struct dl_stages *found;
         int count;
         struct made m = {.micro_batches = 1 + round % 7,
@@ -113,7 +109,7 @@ static void as_brute_force(void **state) {
                                             .nodes = {2, 1 + round % 3},
                                             .cost = cost_of,
                                             .data = &m};
-        assert_int_equal(dl_stages_place(&r, &arena, &found, &count, &err), DL_OK);
+        assert_int_equal(dl_stages_place(&r, &arena, &found, &count, NULL), DL_OK);
         for (int i = 0; i < count; i++, compared++) {
             int64_t left[] = {found[i].used[0], found[i].used[1]};
             check_close(found[i].time_s, brute(&m, 0, left, 0, 0, 0, NULL), 1e-12);
@@ -141,5 +137,5 @@ int main(void) {
         cmocka_unit_test(by_hand),
         cmocka_unit_test(as_brute_force),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

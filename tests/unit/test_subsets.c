@@ -36,11 +36,6 @@ static void make(struct pair *p, int64_t fast, int64_t slow) {
                                                      &p->plan};
 }
 
-static void end(struct pair *p) {
-    dl_arena_free(&p->fast.arena);
-    dl_arena_free(&p->slow.arena);
-}
-
 static double value(const struct dl_subset *s, enum dl_placement_objective objective) {
     return objective == DL_PLACE_TIME     ? 1 / s->samples_per_s
            : objective == DL_PLACE_ENERGY ? s->sample_energy_j
@@ -55,7 +50,7 @@ static void every_choice_in_order(void **state) {
         struct dl_err err = {0};
         int count, seen[3][2][2] = {0};
         make(&p, 2, 1);
-        if (dl_subsets(&p.question, (enum dl_placement_objective)objective, &p.fast.arena, &list,
+        if (dl_subsets(&p.question, (enum dl_placement_objective)objective, &test_arena, &list,
                        &count, &err) != DL_OK)
             fail_msg("%s", err.message);
         assert_int_equal(count, 7);
@@ -76,7 +71,7 @@ static void every_choice_in_order(void **state) {
             assert_int_equal(dl_heterogeneous_predict(
                                  &(struct dl_heterogeneous_question){&job, &p.fast.workload,
                                                                      &p.fast.framework, &p.plan},
-                                 false, &p.fast.arena, &complete, &alone, &err),
+                                 false, &test_arena, &complete, &alone, &err),
                              DL_OK);
             check_close(s->samples_per_s, alone.throughput_samples_per_s, 1e-12);
             check_close(s->iteration_s, alone.iteration_s, 1e-12);
@@ -91,7 +86,6 @@ static void every_choice_in_order(void **state) {
                 assert_int_equal(seen[a][b][0], a + b > 0);
                 assert_int_equal(seen[a][b][1], a > 0 && b > 0);
             }
-        end(&p);
     }
 }
 
@@ -99,27 +93,24 @@ static void every_choice_in_order(void **state) {
 static void what_does_not_fit_is_last(void **state) {
     struct pair p;
     struct dl_subset *list;
-    struct dl_err err = {0};
     int count;
     make(&p, 2, 2);
     p.fast.device.memory_bytes = 1e9; /* too small for the network's states */
-    assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
+    assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &test_arena, &list, &count, NULL),
                      DL_OK);
     assert_true(list[0].fits && !list[count - 1].fits);
     for (int i = 1; i < count; i++) assert_true(list[i - 1].fits || !list[i].fits);
     assert_int_equal(list[0].nodes[0], 0);
-    end(&p);
 }
 
 /* 99 nodes of each are too many to try all: powers of two, and all of a kind. */
 static void many_nodes_by_powers_of_two(void **state) {
     struct pair p;
     struct dl_subset *list;
-    struct dl_err err = {0};
     int count, largest = 0;
     make(&p, 99, 99);
     p.plan.global_batch_samples = 8 * 9900;
-    assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
+    assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &test_arena, &list, &count, NULL),
                      DL_OK);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < 2; k++) {
@@ -128,7 +119,6 @@ static void many_nodes_by_powers_of_two(void **state) {
             largest += n == 99 && list[i].nodes[1 - k] == 99;
         }
     assert_true(largest > 0);
-    end(&p);
 }
 
 int main(void) {
@@ -137,5 +127,5 @@ int main(void) {
         cmocka_unit_test(what_does_not_fit_is_last),
         cmocka_unit_test(many_nodes_by_powers_of_two),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

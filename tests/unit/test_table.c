@@ -17,13 +17,12 @@ static void separate(const char *plain, char *out) {
 }
 
 static void test_all_digits(void **state) {
-    struct dl_arena arena = {0};
     for (int digits = 0; digits <= 19; digits++) {
         const struct dl_column column[] = {{"a", "a", NULL, DL_COLUMN_NUMBER, 0, digits}};
         struct dl_table table;
         int row_count = 0;
         const int d = digits == 0 ? 3 : digits > 17 ? 17 : digits;
-        dl_table_init(&table, &arena, column, 1);
+        dl_table_init(&table, &test_arena, column, 1);
         for (int exponent = -5; exponent <= 14; exponent++) {
             static const double heads[] = {1,      -1,     1.2345678901234567, 4.5,
                                            9.4999, 9.9951, 9.9999999};
@@ -31,7 +30,7 @@ static void test_all_digits(void **state) {
                 const double value = heads[h] * pow(10, exponent);
                 char rounded[64], plain[64], expected[96];
                 dl_table_row(&table)[0].number = value;
-                const char *text = dl_table_cell_text(&table, row_count++, 0, &arena);
+                const char *text = dl_table_cell_text(&table, row_count++, 0, &test_arena);
                 snprintf(rounded, sizeof rounded, "%.*e", d - 1, value);
                 const int power = atoi(strchr(rounded, 'e') + 1),
                           behind = d - 1 - power > 0 ? d - 1 - power : 0;
@@ -49,7 +48,7 @@ static void test_all_digits(void **state) {
         static const bool has_exponent[] = {false, true, false, true, false, true, true};
         for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
             dl_table_row(&table)[0].number = limits[i];
-            const char *text = dl_table_cell_text(&table, row_count++, 0, &arena);
+            const char *text = dl_table_cell_text(&table, row_count++, 0, &test_arena);
             if (d < 16 || fabs(limits[i]) < 1) /* %g has one where the digits do not reach */
                 assert_int_equal(strchr(text, 'e') != NULL, has_exponent[i]);
         }
@@ -57,10 +56,9 @@ static void test_all_digits(void **state) {
         static const char *const texts[] = {"0", "0", "inf", "-inf", "-"};
         for (size_t i = 0; i < 5; i++) {
             dl_table_row(&table)[0].number = others[i];
-            assert_string_equal(dl_table_cell_text(&table, row_count++, 0, &arena), texts[i]);
+            assert_string_equal(dl_table_cell_text(&table, row_count++, 0, &test_arena), texts[i]);
         }
     }
-    dl_arena_free(&arena);
 }
 
 /* A column is as wide as its heading, its unit or its widest cell; one without a heading is not
@@ -74,11 +72,10 @@ static void test_widths(void **state) {
         {"e", "e", NULL, DL_COLUMN_INTEGER, 10, 2},
     };
     static const struct dl_column blank[] = {{"a", "", NULL, DL_COLUMN_STRING, 0, 0}};
-    struct dl_arena arena = {0};
     struct dl_table table;
     union dl_cell *row;
 
-    dl_table_init(&table, &arena, shown_columns, 5);
+    dl_table_init(&table, &test_arena, shown_columns, 5);
     row = dl_table_row(&table);
     row[0].integer = -12, row[1].integer = 3, row[2].string = "x\x7f\x1fy \x20",
     row[4].integer = 125;
@@ -88,37 +85,36 @@ static void test_widths(void **state) {
                                                " [samples/s]            [s]\n"
                                                "         -12              3  x??y    12\n"
                                                "           -  1,234,567,890  -        -\n");
-    dl_table_init(&table, &arena, blank, 1);
+    dl_table_init(&table, &test_arena, blank, 1);
     assert_string_equal(dl_table_text(&table), "\n");
     dl_table_row(&table)->string = "";
     assert_string_equal(dl_table_text(&table), "\n\n");
     /* the rows alone, in the widths of several tables; no rows are no text */
     struct dl_table_layout layout = {0};
-    dl_table_init(&table, &arena, blank, 1);
-    dl_table_measure(&table, &arena, &layout);
+    dl_table_init(&table, &test_arena, blank, 1);
+    dl_table_measure(&table, &test_arena, &layout);
     assert_string_equal(dl_table_text_part(&table, &layout, false), "");
     assert_string_equal(dl_table_csv_part(&table, false), "");
     assert_string_equal(dl_table_csv(&table), "a\n");
     dl_table_row(&table)->string = "wide";
-    dl_table_measure(&table, &arena, &layout);
-    dl_table_init(&table, &arena, blank, 1);
+    dl_table_measure(&table, &test_arena, &layout);
+    dl_table_init(&table, &test_arena, blank, 1);
     dl_table_row(&table)->string = "n";
-    dl_table_measure(&table, &arena, &layout);
+    dl_table_measure(&table, &test_arena, &layout);
     assert_int_equal(layout.widths[0], 4);
     assert_false(layout.any_unit);
     assert_string_equal(dl_table_text_part(&table, &layout, false), " n\n");
     assert_string_equal(dl_table_csv_part(&table, false), "n\n");
     /* units belong to the head */
     struct dl_table_layout with_unit = {0};
-    dl_table_init(&table, &arena, shown_columns, 2);
+    dl_table_init(&table, &test_arena, shown_columns, 2);
     row = dl_table_row(&table);
     row[0].integer = 1, row[1].integer = 2;
-    dl_table_measure(&table, &arena, &with_unit);
+    dl_table_measure(&table, &test_arena, &with_unit);
     assert_true(with_unit.any_unit);
     assert_string_equal(dl_table_text_part(&table, &with_unit, false), "           1        2\n");
     assert_string_equal(dl_table_text_part(&table, &with_unit, true),
                         "           a  heading\n [samples/s]      [s]\n           1        2\n");
-    dl_arena_free(&arena);
 }
 
 int main(void) {
@@ -127,5 +123,5 @@ int main(void) {
         cmocka_unit_test(test_widths),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -31,13 +31,11 @@ static void model_flop_by_hand(void **state) {
     struct dl_throughput t = dl_throughput_of(&g.f.device, &g.workload, &plan, &p);
     check_close(t.model_flop, 6 * S * (BODY + H * V), 1e-12);
     check_close(t.hardware_flop, t.model_flop, 1e-12);
-    dl_arena_free(&g.f.arena);
     /* experts: the router and two experts a token; their capacity of 2 changes nothing */
     make(&g, "4");
     t = dl_throughput_of(&g.f.device, &g.workload, &plan, &p);
     check_close(t.model_flop,
                 6 * S * (2 * (4 * H * H + (S + 1) * H + 4 * H + 2 * 8 * H * H) + H * V), 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-MFU: 10 samples/s on 8 devices of 10 TFLOP/s. */
@@ -62,7 +60,6 @@ static void rates_by_hand(void **state) {
     /* images have no tokens */
     const struct dl_throughput images = dl_throughput_of(&g.f.device, &g.f.workload, &plan, &p);
     assert_true(isnan(images.tokens_per_s));
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-HFU: all layers but the head again, or the scores of attention alone. */
@@ -79,7 +76,6 @@ static void recomputation_counts_in_hfu(void **state) {
     plan.recompute = DL_RECOMPUTE_SELECTIVE;
     t = dl_throughput_of(&g.f.device, &g.workload, &plan, &p);
     check_close(t.hardware_flop - t.model_flop, 2 * S * 2 * (S + 1) * H, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-RUN-LENGTH: 64 tokens a sample, 32 samples an iteration of 3.2 s on 8 devices. */
@@ -104,7 +100,6 @@ static void length_of_a_run(void **state) {
     check_close(t.first_epoch_s, 40, 1e-12);
     assert_true(
         isnan(dl_run_total_of(&g.f.workload, &plan, &p, &(struct dl_run_length){0}).time_s));
-    dl_arena_free(&g.f.arena);
 }
 
 int main(void) {
@@ -114,5 +109,5 @@ int main(void) {
         cmocka_unit_test(recomputation_counts_in_hfu),
         cmocka_unit_test(length_of_a_run),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -78,11 +78,10 @@ static const struct dl_probe FAKE = {.name = "fake",
 
 static struct series measured(double call_s, double noise, double share_s) {
     struct series series = {.count = 0};
-    struct dl_err err = {0};
     fake.call_s = call_s;
     fake.noise = noise;
     fake.random = 12345;
-    assert_int_equal(repeat(&FAKE, &fake, share_s, &series, &err), DL_OK);
+    assert_int_equal(repeat(&FAKE, &fake, share_s, &series, NULL), DL_OK);
     return series;
 }
 
@@ -199,16 +198,14 @@ static char *run_points(int *status, struct dl_arena *arena) {
 
 /* What a probe prints is what the journal reads. */
 static void a_sample_is_one_line_that_the_journal_takes(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
     int status = -1, lines = 0;
     fake.call_s = 2e-3;
-    char *text = run_points(&status, &arena);
+    char *text = run_points(&status, &test_arena);
     assert_int_equal(status, 0);
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"), lines++) {
         struct dl_cal_line parsed;
         assert_int_equal(
-            dl_cal_line_parse("probe", lines + 1, line, strlen(line), &arena, &parsed, &err),
+            dl_cal_line_parse("probe", lines + 1, line, strlen(line), &test_arena, &parsed, NULL),
             DL_OK);
         assert_true(parsed.has_sample);
         assert_string_equal(parsed.sample.probe, "fake");
@@ -221,27 +218,23 @@ static void a_sample_is_one_line_that_the_journal_takes(void **state) {
     assert_int_equal(fake.opened, 2);
     assert_int_equal(fake.closed, 2);
     assert_int_equal(fake.verified, 2);
-    dl_arena_free(&arena);
 }
 
 static void a_machine_that_refuses_skips_the_point(void **state) {
-    struct dl_arena arena = {0};
     int status = -1;
     fake.open_code = DL_ERR_SYSTEM;
-    char *text = run_points(&status, &arena);
+    char *text = run_points(&status, &test_arena);
     assert_int_equal(status, 0);
     check_contains(text,
                    "{\"skipped\":{\"name\":\"fake\",\"unavailable\":\"no room for bytes=16\"}}");
     assert_null(strstr(text, "sample"));
-    dl_arena_free(&arena);
 }
 
 static void a_wrong_result_or_a_failed_call_gives_no_sample(void **state) {
-    struct dl_arena arena = {0};
     int status = -1;
     fake.call_s = 2e-3;
     fake.verify_code = DL_ERR_BACKEND;
-    char *text = run_points(&status, &arena);
+    char *text = run_points(&status, &test_arena);
     assert_int_equal(status, DL_ERR_BACKEND);
     assert_string_equal(text, "");
     assert_int_equal(fake.opened, fake.closed);
@@ -249,12 +242,11 @@ static void a_wrong_result_or_a_failed_call_gives_no_sample(void **state) {
         fresh(NULL);
         fake.call_s = 2e-3;
         fake.fail_at = at;
-        text = run_points(&status, &arena);
+        text = run_points(&status, &test_arena);
         assert_int_equal(status, DL_ERR_BACKEND);
         assert_string_equal(text, "");
         assert_int_equal(fake.opened, fake.closed);
     }
-    dl_arena_free(&arena);
 }
 
 static void numbers_of_a_shape(void **state) {
@@ -299,5 +291,5 @@ int main(void) {
         cmocka_unit_test(numbers_of_a_shape),
         cmocka_unit_test(random_data_are_the_same_each_time_and_spread),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

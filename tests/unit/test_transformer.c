@@ -33,7 +33,6 @@ static void finds_the_stack(void **state) {
                        4 * (g.tf.split_elements[1] + g.tf.whole_elements[1]) +
                        g.tf.split_elements[2] + g.tf.whole_elements[2];
     check_close(all, g.workload.parameters, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-SPLIT, F-TRANSFORMER-ACTIVATIONS: s b h (34 + 5 a s/h), (10 + 24/t + 5 a s/(h t)),
@@ -64,11 +63,9 @@ static void activations_of_a_layer(void **state) {
         check_close(bytes - statistics, 512.0 * 1024 * cases[i].factor, 1e-9);
     }
     struct dl_transformer_micro_batch cell;
-    struct dl_err err = {0};
     const struct dl_transformer_split one = split(1, 1, 1, 1);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 3, &cell, NULL), DL_OK);
     check_close(cell.kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL], 2 * 3 * 512.0 * 1024, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-STATES: 16 P; 4 P + 12 P/N; 2 P + 14 P/N; 16 P/N. N = 8. Stage 3 gathers the
@@ -82,15 +79,13 @@ static void states_of_zero(void **state) {
     const double wanted[] = {16 * p, 4 * p + 12 * p / 8, 2 * p + 14 * p / 8, 16 * p / 8};
     for (int shard = 0; shard <= 3; shard++) {
         struct dl_transformer_mapping layout;
-        struct dl_err err = {0};
-        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, &err), DL_OK);
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, NULL), DL_OK);
         const struct dl_memory *m = &layout.states[0];
         if (shard < 3) plain = m->buffers_bytes; /* what the framework's buckets take */
         check_close(m->weights_bytes + m->gradients_bytes + m->optimizer_bytes, wanted[shard],
                     1e-12);
         check_close(m->buffers_bytes, plain + (shard == 3 ? 2 * layer : 0), 1e-12);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-DATA, F-TRANSFORMER-SHARD: bytes sent in one iteration of one micro-batch, of S = 2
@@ -103,16 +98,14 @@ static void volumes_of_zero(void **state) {
     const struct dl_transformer_choice choice = {.micro_batches = 1, .virtual_stages = 1};
     const double each = 7.0 / 8 * 2 * g.workload.parameters, wanted[] = {2, 2, 2, 3};
     struct dl_transformer_micro_batch cell;
-    struct dl_err err = {0};
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
     for (int shard = 0; shard <= 3; shard++) {
         struct dl_transformer_mapping layout;
         struct dl_transformer_result r;
-        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, &err), DL_OK);
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, shard, &layout, NULL), DL_OK);
         dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
         check_close(r.sent_bytes, wanted[shard] * each, 1e-9);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-HYBRID: 8 data ranks, states shared out among 4 of a node: 4 P + 12 P/4 and so on;
@@ -153,7 +146,6 @@ static void hybrid_sharding(void **state) {
                      DL_ERR_USAGE);
     check_contains(err.message,
                    "does not divide the 8 ranks that hold the same parameters; nearest is");
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-TENSOR: 4 all-reduces of b s h 2 bytes a layer, 2(t-1)/t of it sent; sequence
@@ -162,15 +154,14 @@ static void hybrid_sharding(void **state) {
 static void volumes_of_tensor(void **state) {
     struct gpt g;
     make(&g);
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch plain, sequence, context;
     struct dl_transformer_split s = split(4, 1, 1, 1);
     const double message = 2 * 512.0 * 1024 * 2;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &plain, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &plain, NULL), DL_OK);
     s.sequence_parallel = true;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &sequence, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &sequence, NULL), DL_OK);
     s = split(4, 2, 1, 1);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &context, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 2, &context, NULL), DL_OK);
     check_close(plain.collective_bytes, message, 0);
     check_close(plain.forward[DL_TRANSFORMER_BODY].comm_bytes +
                     plain.backward[DL_TRANSFORMER_BODY][0].comm_bytes,
@@ -181,7 +172,6 @@ static void volumes_of_tensor(void **state) {
     check_close(plain.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL].comm_bytes,
                 4 * 2 * 0.75 * message, 1e-12);
     check_close(context.collective_bytes, message / 2, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-GROUPS: 2 tensor, 2 sequence, 3 data, 4 pipeline ranks. */
@@ -248,7 +238,6 @@ static void schedules(void **state) {
                         r.iteration.overhead_s,
                     1e-12);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* What overlap leaves of 10 s of reduction in 5 buckets behind backward of 6 s: the first is ready
@@ -273,7 +262,6 @@ static void overlap_leaves(void **state) {
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
     check_close(r.data_exposed_s, 5.2, 1e-12);
     check_close(r.data_s, 10, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* One layer on one rank is what its kinds' kernels take: F-TRANSFORMER-LAYER equals the layers'
@@ -281,7 +269,6 @@ static void overlap_leaves(void **state) {
 static void one_rank_is_data(void **state) {
     struct gpt g;
     make(&g);
-    struct dl_err err = {0};
     struct dl_prediction data, tensor;
     struct dl_plan plan = g.f.plan;
     plan.nodes = 1;
@@ -292,14 +279,14 @@ static void one_rank_is_data(void **state) {
     struct dl_framework replicates = g.f.framework; /* its plans are never of the stack */
     replicates.splits_layers = replicates.shards = false;
     assert_int_equal(dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &replicates,
-                                                             &plan, &options, &g.f.arena},
-                                &data, &err),
+                                                             &plan, &options, &test_arena},
+                                &data, NULL),
                      DL_OK);
     plan.strategy = dl_strategy_find("3d");
     assert_int_equal(
         dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &g.f.framework, &plan,
-                                                &options, &g.f.arena},
-                   &tensor, &err),
+                                                &options, &test_arena},
+                   &tensor, NULL),
         DL_OK);
     check_close(tensor.forward_s, data.forward_s, 1e-9);
     check_close(tensor.backward_s, data.backward_s, 1e-9);
@@ -312,12 +299,11 @@ static void one_rank_is_data(void **state) {
         plan.batch_per_device_samples = plan.micro_batch_samples = most + more;
         assert_int_equal(
             dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &g.f.framework, &plan,
-                                                    &options, &g.f.arena},
-                       &tensor, &err),
+                                                    &options, &test_arena},
+                       &tensor, NULL),
             DL_OK);
         assert_int_equal(tensor.fits, more == 0);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-HIDE: a host that needs as long as the device makes the pass 2^(1/8) = 1.0905 times
@@ -325,21 +311,19 @@ static void one_rank_is_data(void **state) {
 static void host_and_device(void **state) {
     struct gpt g;
     make(&g);
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     const struct dl_transformer_split s = split(1, 1, 1, 1);
     g.f.framework.host.dispatch_s = 0;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
     const struct dl_transformer_pass alone = cell.forward[DL_TRANSFORMER_BODY];
     check_close(alone.step_s, alone.device_s + alone.launches * 1e-6, 1e-12);
     const double factors[] = {1, 0.5}, wanted[] = {1.090507732665258, 1.0004874488165387};
     g.f.device.launch_s = 0;
     for (int i = 0; i < 2; i++) {
         g.f.framework.host.dispatch_s = factors[i] * alone.step_s / alone.launches;
-        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
         check_close(cell.forward[DL_TRANSFORMER_BODY].step_s / alone.step_s, wanted[i], 1e-9);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-PACED: what a host a millionth slower and faster changes, over that change: of one that hides,
@@ -347,11 +331,10 @@ static void host_and_device(void **state) {
 static void the_hosts_pace(void **state) {
     struct gpt g;
     make(&g);
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     const struct dl_transformer_split s = split(1, 1, 1, 1);
     g.f.framework.host.dispatch_s = 0;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
     const struct dl_transformer_pass alone = cell.forward[DL_TRANSFORMER_BODY];
     check_close(alone.host_bound_s, 0, 0);
     const double factors[] = {0.1, 1, 3}, shares[] = {0, 0.5, 1}, change = 1e-6;
@@ -361,17 +344,16 @@ static void the_hosts_pace(void **state) {
         const double dispatch_s = factors[i] * alone.step_s / alone.launches;
         for (int k = 0; k < 2; k++) {
             g.f.framework.host.dispatch_s = dispatch_s * (k == 0 ? 1 - change : 1 + change);
-            assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+            assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
             step_s[k] = cell.forward[DL_TRANSFORMER_BODY].step_s;
         }
         g.f.framework.host.dispatch_s = dispatch_s;
-        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
         const struct dl_transformer_pass pass = cell.forward[DL_TRANSFORMER_BODY];
         const double grown = (step_s[1] - step_s[0]) / (2 * change);
         assert_true(fabs(pass.host_bound_s - grown) < 1e-6 * pass.step_s);
         assert_true(fabs(pass.host_bound_s / pass.step_s - shares[i]) < 1e-3);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-HOST-BLOCKING: the device has worked for T when the host, which takes T or T/2 for its calls,
@@ -379,12 +361,11 @@ static void the_hosts_pace(void **state) {
 static void blocked_host(void **state) {
     struct gpt g;
     make(&g);
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     const struct dl_transformer_split s = split(1, 1, 1, 1);
     g.f.framework.host.dispatch_s = 0;
     g.tf.input.blocking_launches = true;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
     const struct dl_transformer_pass forward = cell.forward[DL_TRANSFORMER_BODY],
                                      back = cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL];
     check_close(forward.step_s, forward.device_s + forward.launches * 1e-6, 1e-12);
@@ -393,7 +374,7 @@ static void blocked_host(void **state) {
     for (int i = 0; i < 2; i++) {
         const double dispatch_s = factors[i] * forward.step_s / forward.launches;
         g.f.framework.host.dispatch_s = dispatch_s;
-        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
         check_close(cell.forward[DL_TRANSFORMER_BODY].step_s / forward.step_s, 1 + factors[i],
                     1e-9);
         check_close(cell.forward[DL_TRANSFORMER_BODY].host_bound_s, factors[i] * forward.step_s,
@@ -401,7 +382,6 @@ static void blocked_host(void **state) {
         check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL].step_s,
                     back.step_s + back.launches * dispatch_s, 1e-9);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-HOST-COUNT: operations of seconds, so that the host decides: each of the four dense layers of
@@ -410,7 +390,6 @@ static void blocked_host(void **state) {
 static void counted_host(void **state) {
     struct gpt g;
     make(&g);
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     const struct dl_transformer_split s = split(1, 1, 1, 1);
     struct dl_framework *f = &g.f.framework;
@@ -431,7 +410,7 @@ static void counted_host(void **state) {
     g.f.system.has_host = true;
     g.f.system.host.cpu = "2x Xeon Gold 6132";
     g.f.system.host.call_scale = NAN;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
     const struct dl_transformer_pass *forward = &cell.forward[DL_TRANSFORMER_BODY],
                                      *back = cell.backward[DL_TRANSFORMER_BODY];
     const double tensors = g.tf.tensor_count[DL_TRANSFORMER_BODY], nodes_s = 4 * 5 * 300;
@@ -439,14 +418,13 @@ static void counted_host(void **state) {
     check_close(back[DL_RECOMPUTE_NONE].step_s, nodes_s + 30 * tensors, 1e-6);
     check_close(back[DL_RECOMPUTE_FULL].step_s, nodes_s + 4 * 2 * 3 + 30 * (8 + 4 + tensors), 1e-6);
     g.f.system.host.call_scale = 1; /* of the system's file */
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
     check_close(forward->step_s, 4 * 2 + 4 * 10, 1e-6);
     f->host.counts = NULL; /* launches alone */
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, NULL), DL_OK);
     assert_true(forward->step_s < 0.1);
     f->host.dispatch_s = 0; /* compiled: the host does nothing */
     check_close(dl_dispatch_s(f, &g.f.device), 0, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* What cannot be says why and what is nearest. */
@@ -480,7 +458,6 @@ static void impossible(void **state) {
                          DL_ERR_USAGE);
         if (strstr(err.message, cases[i].says) == NULL) fail_msg("case %zu: %s", i, err.message);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 int main(void) {
@@ -494,5 +471,5 @@ int main(void) {
         cmocka_unit_test(the_hosts_pace),    cmocka_unit_test(blocked_host),
         cmocka_unit_test(impossible),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -32,8 +32,7 @@ static void master_weights(void **state) {
 
 static void map(struct gpt *g, const struct dl_transformer_split *s, int shard,
                 struct dl_transformer_mapping *out) {
-    struct dl_err err = {0};
-    assert_int_equal(dl_transformer_mapping_make(&g->tf, s, shard, out, &err), DL_OK);
+    assert_int_equal(dl_transformer_mapping_make(&g->tf, s, shard, out, NULL), DL_OK);
 }
 
 /* ZeRO stage 3 of 8 ranks in bf16: 2 + 4 + 2 + 8 bytes a parameter, all shared out, and in use a
@@ -65,7 +64,6 @@ static void shards_in_fp32(void **state) {
     g.tf.input.master_weights = DL_MASTERS_NONE;
     map(&g, &s, 3, &at);
     check_close(at.states[0].weights_bytes, 2 * p / 8, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* What is gathered in 8 bits: weights with one scale a tensor, where the framework casts shards;
@@ -85,7 +83,6 @@ static void gathered_in_8_bits(void **state) {
         map(&g, &s, 1, &at);
         check_close(at.gather_bytes, cases[i].width * g.workload.parameters, 1e-12);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* Stage 3 in a pipeline, where a framework gathers once an iteration, is stage 1. */
@@ -107,7 +104,6 @@ static void no_reshard_with_pipeline(void **state) {
     s = gpt_split(1, 1, 1, 1, 8);
     map(&g, &s, 3, &third);
     assert_int_equal(third.shard, 3);
-    dl_arena_free(&g.f.arena);
 }
 
 /* By operations a layer keeps its input (2 s h bytes), half of what its linear layers write (of 3 h
@@ -115,19 +111,17 @@ static void no_reshard_with_pipeline(void **state) {
  * and head. */
 static void kept_by_operations(void **state) {
     struct gpt g;
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     make_of(&g, "51200", "1");
     g.f.framework.transformer.selective = DL_SELECTIVE_OPERATIONS;
     g.f.framework.transformer.selective_frac = 0.5;
     g.tf.input.attention = DL_ATTENTION_FLASH;
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 3, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 3, &cell, NULL), DL_OK);
     const double sh = (double)SEQ * HIDDEN;
     check_close(cell.kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_SELECTIVE],
                 3 * (2 * sh + 9 * sh + 2 * sh + 4 * 16 * SEQ), 1e-12);
     check_close(cell.kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL], 3 * 2 * sh, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* Bytes for each logit at the peak: eager 4 + 4 + 4 + 2, in one kernel 4. */
@@ -147,14 +141,12 @@ static void eager_loss(void **state) {
     g.f.framework.kernels.compiler = DL_COMPILER_INDUCTOR;
     g.tf.input.compiler = DL_COMPILER_INDUCTOR;
     check_close(gpt_kept_bytes(&g, loss, &one, DL_RECOMPUTE_NONE), 4 * logits, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* Bytes of activations with full recomputation beyond the inputs of the layers, the embedding's
  * and the sample's; *layer, *head: what one layer and the head keep. */
 static double peak_of(const char *vocab, double *layer, double *head) {
     struct gpt g;
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     struct dl_transformer_mapping at;
     struct dl_memory m;
@@ -163,13 +155,12 @@ static double peak_of(const char *vocab, double *layer, double *head) {
     const struct dl_transformer_choice choice = {
         .micro_batches = 1, .virtual_stages = 1, .recompute = DL_RECOMPUTE_FULL};
     map(&g, &one, 0, &at);
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, NULL), DL_OK);
     dl_transformer_stage_memory(&g.tf, &at, &cell, &choice, 0, &m);
     *layer = cell.kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE];
     *head = cell.kept_bytes[DL_TRANSFORMER_AFTER][DL_RECOMPUTE_FULL];
     const double before = cell.kept_bytes[DL_TRANSFORMER_BEFORE][DL_RECOMPUTE_FULL] +
                           g.workload.input_bytes_per_sample;
-    dl_arena_free(&g.f.arena);
     return m.activations_bytes - LAYERS * 2.0 * SEQ * HIDDEN - before;
 }
 
@@ -191,5 +182,5 @@ int main(void) {
         cmocka_unit_test(gathered_in_8_bits),    cmocka_unit_test(eager_loss),
         cmocka_unit_test(peak_of_recomputation),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

@@ -60,7 +60,6 @@ static void layers_are_gathered_ahead(void **state) {
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
     check_close(r.evidence.forward_s, 3 * 4 * 2.1, 1e-12);
     check_close(r.evidence.backward_s, 3 * 4 * 1.3, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-SLOWDOWN: two layers of 4 s forward, the second's gather of 2 s (the first one's shows) holds a
@@ -92,7 +91,6 @@ static void kernels_during_gathers(void **state) {
     check_close(r.data_exposed_s, 6 + 2.0 / 3, 1e-12);
     check_close(r.slowdown_s, 4.0 / 3 + 1.5, 1e-12);
     check_close(r.evidence.backward_s, 16 + r.slowdown_s, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-SHARD, stage 3: 3 layers of 2 s forward and 4 s backward, 1 s before them each way,
@@ -135,7 +133,6 @@ static void prefetch_hides_part(void **state) {
     check_close(path->s[DL_ON_NETWORK], 2 * (2 + 2 + 0.5), 1e-12);
     check_close(path->s[DL_ON_ARITHMETIC], 2 * (2 + 2), 1e-12);
     check_close(path->s[DL_ON_MEMORY], 2 * (3 + 4 + 4), 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-SHARD, stage 2: 2 layers of 2 s forward and 3 s backward, sums of 8 s in two
@@ -165,7 +162,6 @@ static void two_buckets(void **state) {
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
     check_close(r.data_exposed_s, 3 * 5 + 3, 1e-12);
     check_close(dl_resource_sum_s(&r.evidence.path), 3 * (4 + 6 + 5) + 3, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* A pipeline whose stages shard their layers: 2 stages of 2 layers of 2 and 4 s, gathers of 1 s and
@@ -197,7 +193,6 @@ static void sharded_pipeline(void **state) {
     check_close(r.evidence.bubble_s, 15, 1e-12);
     check_close(dl_resource_sum_s(&r.evidence.path), 75, 1e-12);
     check_close(r.evidence.path.s[DL_ON_STAGES], 15, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-SHARD, stage 1: gradients of 10 s in 5 buckets behind 6 s of backward, from 1.2 s
@@ -235,7 +230,6 @@ static void distributed_optimizer(void **state) {
     choice.virtual_stages = 2;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
     check_close(r.data_exposed_s, 3.6 + 1.8, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-STAGES: 126 layers on 16 stages are 14 of 8 between two of 7; 70 on 12 are 5, ten
@@ -255,14 +249,13 @@ static void uneven_stages(void **state) {
     }
     struct gpt g;
     make_of(&g, "7");
-    struct dl_err err = {0};
     struct dl_transformer_mapping layout;
     struct dl_transformer_micro_batch cell = {.micro_samples = 1};
     const struct dl_transformer_split s = gpt_split(1, 1, 1, 4, 1);
     const struct dl_collective_time none = {0};
     const struct dl_transformer_choice choice = {.micro_batches = 8, .virtual_stages = 1};
     struct dl_transformer_result r;
-    assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, &err), DL_OK);
+    assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, NULL), DL_OK);
     set_pass(&cell.forward[DL_TRANSFORMER_BODY], 1);
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 2);
     set_pass(&cell.forward[DL_TRANSFORMER_AFTER], 1);
@@ -273,7 +266,6 @@ static void uneven_stages(void **state) {
     const double layer = 12 * 1024.0 * 1024 + 13 * 1024;
     check_close(layout.parameters[1], layer + 2 * 1024 + 51200 * 1024.0, 1e-12);
     check_close(dl_transformer_stage_in_flight(&layout, &choice, 1), 3, 0);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-STAGES: 3 layers of another kind before those of the body. With 7 of these, 5 + 5
@@ -289,14 +281,12 @@ static void leading_layers_count(void **state) {
         struct gpt g;
         make_of(&g, cases[i].body);
         g.tf.dense_prefix_layers = 3;
-        struct dl_err err = {0};
         struct dl_transformer_mapping layout;
         const struct dl_transformer_split s = gpt_split(1, 1, 1, cases[i].stages, 1);
-        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, &err), DL_OK);
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, NULL), DL_OK);
         check_close(layout.stage_layers, cases[i].most, 0);
         check_close(layout.end_layers[0], cases[i].first, 0);
         check_close(layout.end_layers[1], cases[i].last, 0);
-        dl_arena_free(&g.f.arena);
     }
 }
 
@@ -329,7 +319,6 @@ static void messages_between_parts(void **state) {
     boundary.time_s = 5;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
     check_close(r.boundary_s, 186 - 85.5, 1e-9);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-HOST-BLOCKING: what the three tests above hide shows in full. Stage 3: forward the root and 4
@@ -373,7 +362,6 @@ static void nothing_hides_behind_a_blocked_host(void **state) {
         .micro_batches = 8, .schedule = DL_INTERLEAVED, .virtual_stages = 2};
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
     check_close(r.boundary_s, 2.9, 1e-9);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-TENSOR-OVERLAP: a layer split by columns on 4 ranks with GEMMs of 4 s forward, 3 s
@@ -419,7 +407,6 @@ static void tensor_collectives_hide(void **state) {
         check_close(p.data.device_s, 3 + cases[i].lost_s, 1e-12);
         check_close(dl_resource_sum_s(&p.data.comm), cases[i].path_s, 1e-12);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 static struct dl_transformer_pass forward_of(const struct gpt *g, const char *kind,
@@ -466,7 +453,6 @@ static void context_shares(void **state) {
         check_close(p.forward.comm_s, 0, 1e-12);
         check_close(p.data.comm_s, 3, 1e-12);
     }
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-RECOMPUTE: operations: all but attention and half of the linear layers; blocks: a
@@ -474,7 +460,6 @@ static void context_shares(void **state) {
 static void selective_recomputation(void **state) {
     struct gpt g;
     make_of(&g, "4");
-    struct dl_err err = {0};
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
     const double linear = forward_of(&g, "dense", &one).device_s,
                  attention = forward_of(&g, "attention", &one).device_s;
@@ -482,25 +467,23 @@ static void selective_recomputation(void **state) {
     struct dl_transformer_policy *policy = &g.f.framework.transformer;
     policy->selective = DL_SELECTIVE_OPERATIONS;
     policy->selective_frac = 0.5;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, NULL), DL_OK);
     const struct dl_transformer_pass *back = cell.backward[DL_TRANSFORMER_BODY];
     const double forward = cell.forward[DL_TRANSFORMER_BODY].device_s;
     check_close(back[DL_RECOMPUTE_SELECTIVE].device_s - back[DL_RECOMPUTE_NONE].device_s,
                 forward - attention - linear / 2, 1e-9);
     policy->selective = DL_SELECTIVE_BLOCKS;
     policy->selective_frac = 1.0 / 3;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, NULL), DL_OK);
     check_close(back[DL_RECOMPUTE_SELECTIVE].device_s - back[DL_RECOMPUTE_NONE].device_s,
                 forward / 3, 1e-9);
-    dl_arena_free(&g.f.arena);
 }
 
 /* What a layer repeats by operations / its forward pass without half of the linear layers. */
 static double repeated_frac(struct gpt *g, const struct dl_transformer_split *one) {
-    struct dl_err err = {0};
     struct dl_transformer_micro_batch cell;
     const double linear = forward_of(g, "dense", one).device_s;
-    assert_int_equal(dl_transformer_micro_batch_make(&g->tf, one, 1, &cell, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g->tf, one, 1, &cell, NULL), DL_OK);
     const struct dl_transformer_pass *back = cell.backward[DL_TRANSFORMER_BODY];
     return (back[DL_RECOMPUTE_SELECTIVE].device_s - back[DL_RECOMPUTE_NONE].device_s) /
            (cell.forward[DL_TRANSFORMER_BODY].device_s - linear / 2);
@@ -524,7 +507,6 @@ static void attention_by_cudnn_is_repeated(void **state) {
     check_close(repeated_frac(&g, &one), 1, 1e-9);
     policy->recomputes_cudnn = false;
     assert_true(repeated_frac(&g, &one) < 0.99);
-    dl_arena_free(&g.f.arena);
 }
 
 /* A compiler that the framework has makes one kernel of what eager PyTorch runs as many; another
@@ -534,7 +516,6 @@ static void compiled_operations(void **state) {
     make_of(&g, "4");
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
     struct dl_transformer_policy *policy = &g.f.framework.transformer;
-    struct dl_err err = {0};
     double moved_bytes[3];
     static const enum dl_compiler asked[] = {DL_COMPILER_OPEN, DL_COMPILER_XLA,
                                              DL_COMPILER_INDUCTOR};
@@ -544,12 +525,11 @@ static void compiled_operations(void **state) {
     for (int i = 0; i < 3; i++) {
         struct dl_transformer_micro_batch cell;
         g.tf.input.compiler = asked[i];
-        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, &err), DL_OK);
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, NULL), DL_OK);
         moved_bytes[i] = cell.forward[DL_TRANSFORMER_BODY].moved_bytes;
     }
     check_close(moved_bytes[1], moved_bytes[0], 1e-12);
     assert_true(moved_bytes[2] < moved_bytes[0]);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-CASTS: of the four linear layers of a GPT layer on m = 512 tokens, h = 1024: inputs
@@ -573,7 +553,6 @@ static void casts_of_a_layer(void **state) {
     check_close(forward_of(&g, "dense", &one).moved_bytes - none, 6 * 5 * m * h, 1e-9);
     policy->current_scaling = policy->casts_weights_once = false;
     check_close(forward_of(&g, "dense", &one).moved_bytes - none, 4 * (5 * m * h + weights), 1e-9);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-KERNEL-LOAD: linear layers take load_scale times as long, FlashAttention-2 flash2_scale times.
@@ -597,7 +576,6 @@ static void loaded_device(void **state) {
     g.f.device.architecture = "blackwell";    /* cuDNN's kernels */
     g.f.device.scales.attention_scale = 0.75; /* on faster units than those of the samples */
     check_close(forward_of(&g, "attention", &one).device_s, 0.75 * attention_s, 1e-9);
-    dl_arena_free(&g.f.arena);
 }
 
 /* Eager PyTorch, m = 512 tokens of h = 1024: two RMS norms of 36 bytes an element forward, rotary
@@ -638,7 +616,6 @@ static void eager_operations(void **state) {
             check_close(bytes, eager ? cases[i].eager : cases[i].fused, 1e-9);
         }
     }
-    dl_arena_free(&g.f.arena);
 }
 
 static double norm_bytes(const struct dl_layer *norm, const struct dl_kernel_facts *facts,
@@ -676,10 +653,9 @@ static void fp32_norm_input(void **state) {
     check_close(norm_bytes(norm, &facts, DL_BACKWARD_WEIGHTS), 6 * elements, 1e-9);
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
     struct dl_transformer_micro_batch kept, again;
-    struct dl_err err = {0};
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &kept, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &kept, NULL), DL_OK);
     g.f.framework.transformer.recomputes_norms = true;
-    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &again, &err), DL_OK);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &again, NULL), DL_OK);
     const enum dl_transformer_part body = DL_TRANSFORMER_BODY;
     check_close(again.backward[body][DL_RECOMPUTE_NONE].moved_bytes -
                     kept.backward[body][DL_RECOMPUTE_NONE].moved_bytes,
@@ -687,7 +663,6 @@ static void fp32_norm_input(void **state) {
                 1e-9);
     check_close(again.backward[body][DL_RECOMPUTE_FULL].moved_bytes,
                 kept.backward[body][DL_RECOMPUTE_FULL].moved_bytes, 1e-12);
-    dl_arena_free(&g.f.arena);
 }
 
 /* F-TRANSFORMER-ACTIVATIONS: with scores on chip a layer keeps 34 s h bytes of a sample
@@ -713,7 +688,6 @@ static void flash_keeps_no_scores(void **state) {
             narrow_bytes += gpt_kept_bytes(&g, &g.tf.layers[i], &one, DL_RECOMPUTE_NONE);
     }
     check_close(bytes - narrow_bytes, 512.0 * 1024 * 6, 1e-9);
-    dl_arena_free(&g.f.arena);
 }
 
 int main(void) {

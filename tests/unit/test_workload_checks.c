@@ -97,13 +97,12 @@ static void load_set(const char *name, const char *set, struct dl_arena *arena,
 }
 
 static void every_row_of_model_checks(void **state) {
-    struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_csv csv;
     char path[512];
     int checked = 0;
     snprintf(path, sizeof path, "%s/data/model_checks.csv", check_root());
-    if (dl_csv_read(path, &arena, &csv, &err) != DL_OK) fail_msg("%s", err.message);
+    if (dl_csv_read(path, &test_arena, &csv, &err) != DL_OK) fail_msg("%s", err.message);
     int model = dl_csv_column(&csv, "model"), params = dl_csv_column(&csv, "params");
     int macs = dl_csv_column(&csv, "fwd_gmacs");
     for (int r = 0; r < csv.row_count; r++) {
@@ -120,7 +119,7 @@ static void every_row_of_model_checks(void **state) {
         }
         assert_int_equal(dl_csv_number(&csv, r, params, &parameters, &err), DL_OK);
         assert_int_equal(dl_csv_number(&csv, r, macs, &gmacs, &err), DL_OK);
-        load_set(rows[i].name, rows[i].set, &arena, &w);
+        load_set(rows[i].name, rows[i].set, &test_arena, &w);
         if (w.parameters != parameters) {
             fail_msg("%s: %.0f parameters, expected %.0f", rows[i].row, w.parameters, parameters);
         }
@@ -131,7 +130,6 @@ static void every_row_of_model_checks(void **state) {
         checked++;
     }
     assert_int_equal(checked, 53);
-    dl_arena_free(&arena);
 }
 
 /* Relatives of the contract's networks, each a few parameters of one file: torchvision's
@@ -154,24 +152,20 @@ static void relatives(void **state) {
         {"resnext101_64x4d", 83455272, 15.46},
     };
     for (size_t i = 0; i < sizeof kin / sizeof kin[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
-        load_set(kin[i].name, NULL, &arena, &w);
+        load_set(kin[i].name, NULL, &test_arena, &w);
         check_close(w.parameters, kin[i].parameters, 0);
         check_close(w.forward_macs_per_sample * 1e-9, kin[i].gmacs, 0.005 / kin[i].gmacs);
-        dl_arena_free(&arena);
     }
 }
 
 /* With the auxiliary classifiers: notes of model_checks.csv. */
 static void auxiliary_classifiers(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    load_set("inception_v3", "aux=1", &arena, &w);
+    load_set("inception_v3", "aux=1", &test_arena, &w);
     check_close(w.parameters, 27161264, 0);
-    load_set("googlenet", "aux=1", &arena, &w);
+    load_set("googlenet", "aux=1", &test_arena, &w);
     check_close(w.parameters, 13004888, 0);
-    dl_arena_free(&arena);
 }
 
 enum { BUCKETS = 16 };
@@ -224,10 +218,9 @@ static const struct {
 
 static void gradient_buckets_of_pytorch(void **state) {
     for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         double bytes[BUCKETS];
-        load_set(buckets[i].name, buckets[i].set, &arena, &w);
+        load_set(buckets[i].name, buckets[i].set, &test_arena, &w);
         int count = ddp_buckets(&w, bytes);
         if (w.parameter_tensors != buckets[i].tensors || count != buckets[i].count) {
             fail_msg("%s: %d tensors in %d buckets, expected %d in %d", w.name, w.parameter_tensors,
@@ -244,17 +237,14 @@ static void gradient_buckets_of_pytorch(void **state) {
                          buckets[i].mib[b]);
             }
         }
-        dl_arena_free(&arena);
     }
 }
 
 /* ResNet-50 has 53 batch norms: 159 buffers, 53 173 elements with the counters (PyTorch). */
 static void buffers_of_resnet50(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    load_set("resnet50", NULL, &arena, &w);
+    load_set("resnet50", NULL, &test_arena, &w);
     check_close(w.buffer_elements, 53173, 0);
-    dl_arena_free(&arena);
 }
 
 /* Korthikanti et al. 2205.05198, table 2: a layer keeps s*b*h*(34 + 5*a*s/h) bytes at 16 bit. */
@@ -263,11 +253,10 @@ static void transformer_layer_keeps_what_the_paper_says(void **state) {
                                        "layers=6,hidden=4096,heads=32,seq=2048",
                                        "layers=6,hidden=768,heads=12,seq=128"};
     for (int i = 0; i < 3; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         double bytes = 0.0;
         int layers = 0;
-        load_set("gpt", sets[i], &arena, &w);
+        load_set("gpt", sets[i], &test_arena, &w);
         /* One inner layer; its own input (the LN input) is the output of the one before, its output
          * of the next. */
         for (int l = 0; l < w.layer_count; l++) {
@@ -278,7 +267,6 @@ static void transformer_layer_keeps_what_the_paper_says(void **state) {
         assert_int_equal(layers, 12);
         check_close(bytes, w.sequence * w.hidden * (34.0 + 5.0 * w.heads * w.sequence / w.hidden),
                     0.02);
-        dl_arena_free(&arena);
     }
 }
 
@@ -286,10 +274,9 @@ static void transformer_layer_keeps_what_the_paper_says(void **state) {
  */
 static void recomputing_attention_leaves_34_sh(void **state) {
     for (int flash = 0; flash < 2; flash++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         double bytes = 0.0;
-        load_set("gpt", flash ? "flash=1,layers=4" : "layers=4", &arena, &w);
+        load_set("gpt", flash ? "flash=1,layers=4" : "layers=4", &test_arena, &w);
         for (int l = 0; l < w.layer_count; l++) {
             const struct dl_layer *layer = &w.layers[l];
             if (strncmp(layer->name, "h.1.", 4) != 0) continue;
@@ -298,23 +285,20 @@ static void recomputing_attention_leaves_34_sh(void **state) {
                 bytes -= 2.0 * layer->saved.own_elements + layer->saved.bytes;
         }
         check_close(bytes, 34.0 * w.sequence * w.hidden, 0.02);
-        dl_arena_free(&arena);
     }
 }
 
 static void gpt_says_its_sizes(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    load_set("gpt", "layers=16,hidden=2048,seq=512", &arena, &w);
+    load_set("gpt", "layers=16,hidden=2048,seq=512", &test_arena, &w);
     check_close(w.transformer_layers, 16, 0);
     check_close(w.heads, 32, 0); /* hidden / 64 when left out */
     check_close(w.sequence, 512, 0);
     check_close(w.vocabulary, 51200, 0);
     check_close(w.input_bytes_per_sample, 512 * 8, 0);
-    load_set("resnet50", NULL, &arena, &w);
+    load_set("resnet50", NULL, &test_arena, &w);
     check_nan(w.transformer_layers);
     check_close(w.epoch_samples, 1281167, 0);
-    dl_arena_free(&arena);
 }
 
 /* Forward flop of the kernels are twice the multiply-adds, and each backward pass repeats them but
@@ -342,10 +326,9 @@ static void kernels_do_the_work_of_the_counts(void **state) {
         {"whisper_large_v3", "flash=0"},
     };
     for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         double flop[3] = {0.0, 0.0, 0.0}, free_flop = 0.0, batch = 4.0;
-        load_set(nets[i].name, nets[i].set, &arena, &w);
+        load_set(nets[i].name, nets[i].set, &test_arena, &w);
         for (int l = 0; l < w.layer_count; l++) {
             const struct dl_layer *layer = &w.layers[l];
             if (layer->first) free_flop += 2.0 * batch * layer->forward_macs;
@@ -363,7 +346,6 @@ static void kernels_do_the_work_of_the_counts(void **state) {
         }
         check_close(flop[0], 2.0 * batch * w.forward_macs_per_sample, 1e-9);
         check_close(flop[1] + flop[2], 2.0 * flop[0] - free_flop, 1e-9);
-        dl_arena_free(&arena);
     }
 }
 
@@ -380,5 +362,5 @@ int main(void) {
         cmocka_unit_test(kernels_do_the_work_of_the_counts),
 
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

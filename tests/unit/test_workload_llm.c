@@ -64,14 +64,12 @@ static void published_parameters(void **state) {
          116829156672 - 36.0 * 124 * (2880.0 * 5760 + 5760 + 2880.0 * 2880 + 2880), 4096},
     };
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
-        load_name(models[i].name, NULL, 0, &arena, &w);
+        load_name(models[i].name, NULL, 0, &test_arena, &w);
         if (w.parameters != models[i].parameters)
             fail_msg("%s: %.0f parameters", models[i].name, w.parameters);
         check_close(w.active_parameters, models[i].active, 1e-12);
         check_close(w.sequence, models[i].seq, 0);
-        dl_arena_free(&arena);
     }
 }
 
@@ -123,14 +121,12 @@ static void keys_change_what_they_say(void **state) {
          plain - 3 * (qkv + proj) + 3 * (h * 80 + h * 44 + 40 + 40 * 112 + 48 * h)},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         char keys[400];
         snprintf(keys, sizeof keys, "%s%s", base, cases[i].keys);
-        load(keys, &arena, &w);
+        load(keys, &test_arena, &w);
         if (w.parameters != cases[i].parameters)
             fail_msg("%s: %.0f parameters, expected %.0f", keys, w.parameters, cases[i].parameters);
-        dl_arena_free(&arena);
     }
 }
 
@@ -141,12 +137,11 @@ static void vision_tower(void **state) {
     static const char plain[] = "layers=2,hidden=16,heads=2,seq=12,vocab=32,mlp=gelu,norm=rmsnorm",
                       images[] = ",vision_layers=2,vision_hidden=8,vision_heads=2,vision_pixels=4,"
                                  "vision_patch=2,images=2";
-    struct dl_arena arena = {0};
     struct dl_workload without, with;
     char keys[400];
-    load(plain, &arena, &without);
+    load(plain, &test_arena, &without);
     snprintf(keys, sizeof keys, "%s%s", plain, images);
-    load(keys, &arena, &with);
+    load(keys, &test_arena, &with);
     const double layer = 2 * 16 + 4 * (64 + 8) + 2 * 8 * 32 + 40,
                  tower = 8 * 3 * 4 + 8 + 5 * 8 + 2 * 16 + 2 * layer,
                  projector = 8 * 16 + 16 + 16 * 16 + 16;
@@ -159,54 +154,47 @@ static void vision_tower(void **state) {
     assert_string_equal(with.layers[with.stack.first].name, "h.0.ln_1");
     assert_string_equal(with.layers[with.stack.lead].name, "vision.0.ln_1");
     assert_int_equal(with.stack.own, with.stack.first);
-    dl_arena_free(&arena);
 }
 
 static void defaults(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    load("layers=1,hidden=4096,mlp=swiglu,norm=rmsnorm,pos=rope", &arena, &w);
+    load("layers=1,hidden=4096,mlp=swiglu,norm=rmsnorm,pos=rope", &test_arena, &w);
     check_close(find_layer(&w, "h.0.mlp.fc1")->out.channels, 2 * 11008, 0); /* Llama's rule */
     check_close(find_layer(&w, "h.0.mlp.fc1")->parameter_count, 1, 0);      /* no bias */
     check_close(find_layer(&w, "logits")->tied_to, -1, 0);
     check_close(w.heads, 64, 0);
-    load("layers=1,hidden=1024", &arena, &w);
+    load("layers=1,hidden=1024", &test_arena, &w);
     check_close(find_layer(&w, "h.0.mlp.fc1")->out.channels, 4096, 0);
     check_close(find_layer(&w, "h.0.mlp.fc1")->parameter_count, 2, 0);
     assert_true(find_layer(&w, "logits")->tied_to >= 0);
     for (int i = 0; i < w.value_count; i++)
         if (strcmp(w.values[i].key, "mlp") == 0) assert_string_equal(w.values[i].text, "gelu");
-    dl_arena_free(&arena);
 }
 
 /* Layers that see a window: all but every second one. */
 static void windows(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    load("layers=4,hidden=64,seq=32,vocab=10,window=8,full_every=2", &arena, &w);
+    load("layers=4,hidden=64,seq=32,vocab=10,window=8,full_every=2", &test_arena, &w);
     check_close(find_layer(&w, "h.0.attn.core")->attention.window, 8, 0);
     check_close(find_layer(&w, "h.1.attn.core")->attention.window, 0, 0);
     check_close(find_layer(&w, "h.2.attn.core")->attention.window, 8, 0);
-    load("layers=4,hidden=64,seq=32,vocab=10,window=8", &arena, &w);
+    load("layers=4,hidden=64,seq=32,vocab=10,window=8", &test_arena, &w);
     check_close(find_layer(&w, "h.3.attn.core")->attention.window, 8, 0);
-    dl_arena_free(&arena);
 }
 
 /* Llama 3 8B at 8192 tokens: 6 flop for each of the 7504924672 weights of matrices (all but the
  * embedding and the 65 norms) and token, and 12 x 32 layers x 4096 channels x 4096.5 keys a
  * token. */
 static void model_flop(void **state) {
-    struct dl_arena arena = {0};
     struct dl_workload w;
-    load_name("llama3_8b", NULL, 0, &arena, &w);
+    load_name("llama3_8b", NULL, 0, &test_arena, &w);
     const double weights = 8030261248.0 - 128256.0 * 4096 - 65 * 4096;
     check_close(weights, 7504658432.0, 0);
     check_close(6 * w.model_macs_per_sample / 8192, 6 * weights + 12.0 * 32 * 4096 * 4096.5, 1e-12);
     check_close(w.forward_macs_per_sample / 8192, weights + 2.0 * 32 * 4096 * 8192, 1e-12);
-    load_name("mixtral_8x7b", NULL, 0, &arena, &w); /* 2 of 8 experts, nothing for capacity */
+    load_name("mixtral_8x7b", NULL, 0, &test_arena, &w); /* 2 of 8 experts, nothing for capacity */
     check_close(w.model_macs_per_sample / 4096,
                 w.active_parameters - 32000.0 * 4096 - 65 * 4096 + 2.0 * 32 * 4096 * 2048.5, 1e-12);
-    dl_arena_free(&arena);
 }
 
 static void wrong_values(void **state) {
@@ -232,14 +220,12 @@ static void wrong_values(void **state) {
         {"experts=4,capacity=-0.5", "expected at least 0, where no token is dropped"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         struct dl_err err = {0};
-        if (load_keys(cases[i].keys, &arena, &w, &err) == DL_OK) fail_msg("%s", cases[i].keys);
+        if (load_keys(cases[i].keys, &test_arena, &w, &err) == DL_OK) fail_msg("%s", cases[i].keys);
         assert_int_equal(err.code, DL_ERR_USAGE);
         if (strstr(err.message, cases[i].message) == NULL)
             fail_msg("%s: %s", cases[i].keys, err.message);
-        dl_arena_free(&arena);
     }
 }
 
@@ -255,7 +241,6 @@ static void choices_of_a_file(void **state) {
         {"[{'parameter':'kind','words':['b']}]", "parameters.kind", "expected b, found \"a\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         struct dl_err err;
         char text[600];
@@ -264,10 +249,9 @@ static void choices_of_a_file(void **state) {
                  "'choices':%s,'parameters':{'kind':'a','size':3},'input':{'tokens':'size'},"
                  "'layers':[{'kind':'embedding','rows':9,'out':'kind == a ? 4 : 5'}]}",
                  cases[i].choices);
-        assert_int_equal(load_text(text, NULL, 0, &arena, &w, &err), DL_ERR_INPUT);
+        assert_int_equal(load_text(text, NULL, 0, &test_arena, &w, &err), DL_ERR_INPUT);
         if (strstr(err.key, cases[i].key) == NULL || strstr(err.message, cases[i].message) == NULL)
             fail_msg("%s: %s: %s", cases[i].choices, err.key, err.message);
-        dl_arena_free(&arena);
     }
 }
 
@@ -289,7 +273,6 @@ static void limits_of_a_file(void **state) {
         {"[{'parameter':'size','holds':'size > 2','expected':'more'}]", "", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_arena arena = {0};
         struct dl_workload w;
         struct dl_err err = {0};
         char text[600];
@@ -298,12 +281,11 @@ static void limits_of_a_file(void **state) {
                  "'limits':%s,'parameters':{'half':'size/2','size':3},'input':{'tokens':'size'},"
                  "'layers':[{'kind':'embedding','rows':9,'out':4}]}",
                  cases[i].limits);
-        const enum dl_code code = load_text(text, NULL, 0, &arena, &w, &err);
+        const enum dl_code code = load_text(text, NULL, 0, &test_arena, &w, &err);
         assert_int_equal(code, cases[i].key[0] == 0 ? DL_OK : DL_ERR_INPUT);
         if (code != DL_OK && (strstr(err.key, cases[i].key) == NULL ||
                               strstr(err.message, cases[i].message) == NULL))
             fail_msg("%s: %s: %s", cases[i].limits, err.key, err.message);
-        dl_arena_free(&arena);
     }
 }
 
@@ -319,5 +301,5 @@ int main(void) {
         cmocka_unit_test(choices_of_a_file),
         cmocka_unit_test(limits_of_a_file),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, check_free);
 }

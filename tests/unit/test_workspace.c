@@ -38,7 +38,6 @@ static void winograd(void **state) {
     check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_FP32, 32), 2304, 1e-12);
     layer.kind = dl_layer_kind_find("dense");
     check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_FP32, 32), 0, 0);
-    dl_arena_free(&f.arena);
 }
 
 /* Matrix units: copies of both activations and of the weights in their layout, 2 x (2 x 32 x 200704
@@ -51,7 +50,6 @@ static void matrix_units(void **state) {
     f.device.rates = rates;
     f.device.rate_count = 2;
     check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_MIXED, 32), 25763840, 1e-12);
-    dl_arena_free(&f.arena);
 }
 
 static int allocator(const char *name) {
@@ -104,7 +102,6 @@ static void limits(void **state) {
                 1e-12);
     f.device.kind = DL_DEVICE_CPU;
     assert_true(isnan(dl_workspace_bytes(&f.device, &f.workload, &f.framework, DL_FP32, 32)));
-    dl_arena_free(&f.arena);
 }
 
 /* 32 x 200704 x 4 = 25690112 B = 24.5 MiB: PyTorch takes 26 MiB, TensorFlow (multiples of 256) adds
@@ -124,7 +121,6 @@ static void rounding(void **state) {
     f.framework.memory.allocator = -1;
     layer.saved.bytes = 3;
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 1), 0, 0);
-    dl_arena_free(&f.arena);
 }
 
 /* Steps in workspace and rounding: the largest batch fits, one more does not. */
@@ -145,7 +141,6 @@ static void largest_batch_with_steps(void **state) {
         dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch + 1, &m, NULL);
         assert_true(m.total_bytes > f.device.memory_bytes);
     }
-    dl_arena_free(&f.arena);
 }
 
 int main(void) {
