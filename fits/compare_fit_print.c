@@ -67,19 +67,6 @@ static void add_rows(struct dl_table *table, const char *name, const struct dl_f
     }
 }
 
-static int groups_of(const struct dl_csv *csvs, int count, const char *column, const char **out) {
-    int found = 0;
-    for (int i = 0; i < count; i++) {
-        for (int r = 0; r < csvs[i].row_count && found < MAX_GROUPS; r++) {
-            const char *text = dl_filter_cell(&csvs[i], r, column);
-            bool known = false;
-            for (int k = 0; k < found && !known; k++) known = strcmp(out[k], text) == 0;
-            if (!known) out[found++] = text;
-        }
-    }
-    return found;
-}
-
 /* Rows with (keep) or without that value. */
 static void part(const struct dl_csv *csvs, int count, const char *column, const char *value,
                  bool keep, struct dl_arena *arena, struct dl_csv **out) {
@@ -116,7 +103,8 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
     DL_TRY(dl_compare_fit(&tables, &fit, err));
     add_rows(&table, "all", &fit, 0, NAN);
     const char *groups[MAX_GROUPS];
-    const int group_count = column == NULL ? 0 : groups_of(csvs, count, column, groups);
+    const int group_count =
+        column == NULL ? 0 : dl_filter_values(csvs, count, column, true, groups, MAX_GROUPS);
     if (column != NULL && group_count < 2) {
         return dl_fail(err, DL_ERR_USAGE, "--leave-out %s: all rows have the same value", column);
     }

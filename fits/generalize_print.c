@@ -401,15 +401,14 @@ static enum dl_code learn_from_files(struct dl_context *context, const struct dl
 /* --only, whose errors need no widths of intervals, which come from all groups. */
 static enum dl_code read_only(const struct dl_options *options, struct dl_arena *arena,
                               struct dl_generalize_choice *out, struct dl_err *err) {
-    static const char *const whole[] = {"intervals", "tables", "learning-curve", "fit-constants"};
     const char **only = dl_arena_alloc(arena, (size_t)options->given_count + 1, sizeof *only);
     for (int i = 0; i < options->given_count; i++)
         if (strcmp(options->given[i].option->name, "only") == 0)
             only[out->only_count++] = options->given[i].value;
     out->only = only;
-    for (size_t i = 0; i < sizeof whole / sizeof *whole && out->only_count > 0; i++)
-        if (dl_option_given(options, whole[i]))
-            return dl_fail(err, DL_ERR_USAGE, "--only: goes without --%s", whole[i]);
+    const char *whole = dl_option_first(options, "intervals tables learning-curve fit-constants");
+    if (whole != NULL && out->only_count > 0)
+        return dl_fail(err, DL_ERR_USAGE, "--only: goes without --%s", whole);
     return DL_OK;
 }
 

@@ -1,9 +1,12 @@
 /* strangers.c - see strangers.h. */
 #include "fits/strangers.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "model/core/text.h"
 
 double dl_stranger_error_log(const struct dl_first_sight_row *row) {
     return -log1p(row->time_error_pct / 100);
@@ -37,15 +40,14 @@ static enum dl_code read_tables(const struct dl_data *data, const struct dl_firs
     struct dl_csv *csvs = dl_arena_alloc(arena, (size_t)record->count + 1, sizeof *csvs);
     int count = 0;
     for (int i = 0; i < record->count; i++) {
-        int k = 0;
-        while (k < count && strcmp(files[k], record->rows[i].file) != 0) k++;
-        if (k < count) continue;
+        const int before = count;
+        dl_text_place(files, &count, INT_MAX, record->rows[i].file);
+        if (count == before) continue;
         const char *path = table_path(data, record->rows[i].file, arena);
         if (path == NULL)
             return dl_fail(err, DL_ERR_INPUT, "%s/chain: no table %s in unseen/ or runs/",
                            record->folder, record->rows[i].file);
-        DL_TRY(dl_csv_read(path, arena, &csvs[count], err));
-        files[count++] = record->rows[i].file;
+        DL_TRY(dl_csv_read(path, arena, &csvs[before], err));
     }
     return dl_fit_rows_read(data, csvs, count, arena, &out->rows, err);
 }

@@ -65,51 +65,18 @@ struct dl_figure {
     int width, height;                                           /* of PNG and SVG; 0: 800 x 540 */
 };
 
+/* Fills a figure from the options and the files after the kind. */
+typedef enum dl_code dl_plot_builder(struct dl_context *context, const struct dl_options *options,
+                                     struct dl_figure *out, struct dl_err *err);
 struct dl_plot_kind {
     const char *name, *summary, *script; /* plots/SCRIPT.gp */
-    enum dl_code (*build)(struct dl_context *context, const struct dl_options *options,
-                          struct dl_figure *out, struct dl_err *err);
+    dl_plot_builder *build;
 };
 
-/* Each function fills a figure from the options and the files after the kind. */
-enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options *options,
-                             struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_options *options,
-                               struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options *options,
-                            struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_mfu(struct dl_context *context, const struct dl_options *options,
-                         struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options,
-                           struct dl_figure *out, struct dl_err *err);
-
-enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_options *options,
-                              struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options *options,
-                             struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_options *options,
-                               struct dl_figure *out, struct dl_err *err);
-
-enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_options *options,
-                                struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_options *options,
-                                struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options,
-                              struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_options *options,
-                              struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_options *options,
-                              struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_options *options,
-                                struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_advise(struct dl_context *context, const struct dl_options *options,
-                            struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *options,
-                           struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_heterogeneous(struct dl_context *context, const struct dl_options *options,
-                                   struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
-                            struct dl_figure *out, struct dl_err *err);
+dl_plot_builder dl_plot_scaling, dl_plot_breakdown, dl_plot_memory, dl_plot_mfu, dl_plot_error,
+    dl_plot_roofline, dl_plot_kernels, dl_plot_alphabeta, dl_plot_efficiency, dl_plot_strategies,
+    dl_plot_timeline, dl_plot_pipeline, dl_plot_campaign, dl_plot_checkpoint, dl_plot_advise,
+    dl_plot_match, dl_plot_heterogeneous, dl_plot_pareto;
 
 /* Whether a table holds errors by group of `compare --generalize`, and their figure. */
 bool dl_plot_unseen_table(const struct dl_csv *csv);
@@ -207,11 +174,11 @@ struct dl_plot_bar {
 enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predictions *predictions,
                           struct dl_plot_bar *bars, struct dl_figure *out, struct dl_err *err);
 
-/* "4 nodes x 8 devices"; NULL when memory is exhausted. */
+/* "4 nodes x 8 devices" */
 const char *dl_plot_nodes(struct dl_arena *arena, const struct dl_plan *plan);
 /* The second line of a figure, in addition to its title: "SYSTEM, NODES, PRECISION, BATCH,
  * MORE", where NODES is the number of devices per node when there are several numbers of nodes;
- * MORE may be empty. NULL when memory is exhausted. */
+ * MORE may be empty. */
 const char *dl_plot_details(struct dl_arena *arena, const struct dl_inputs *inputs,
                             const struct dl_plan *plan, const char *more);
 

@@ -172,12 +172,9 @@ static int values_of(const struct dl_plot_runs *runs, int key, const char **valu
     *more = false;
     for (int i = 0; i < runs->count; i++) {
         const char *value = runs->rows[i].keys[key];
-        bool known = runs->rows[i].group == 0 || value[0] == 0;
-        for (int v = 0; v < count && !known; v++) known = strcmp(values[v], value) == 0;
-        if (known) continue;
-        *more = count == most;
+        if (runs->rows[i].group == 0 || value[0] == 0) continue;
+        *more = dl_text_place(values, &count, most, value) < 0;
         if (*more) break;
-        values[count++] = value;
     }
     return count;
 }

@@ -249,9 +249,9 @@ static const char *fence_for(struct dl_arena *arena, const char *text) {
 void dl_document_code(struct dl_document *d, const char *text) {
     if (d->markdown) {
         const char *fence = fence_for(d->text.arena, text);
-        dl_text_add(&d->text, dl_arena_printf(d->text.arena, "%s\n", fence));
+        dl_text_printf(&d->text, "%s\n", fence);
         dl_text_add(&d->text, text);
-        dl_text_add(&d->text, dl_arena_printf(d->text.arena, "\n%s\n\n", fence));
+        dl_text_printf(&d->text, "\n%s\n\n", fence);
     } else {
         dl_text_add(&d->text, "<pre>");
         add(d, text);

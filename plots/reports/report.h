@@ -20,10 +20,8 @@ struct dl_report {
 
 /* A figure of the kind that `build` fills, drawn by plots/SCRIPT.gp. DL_ERR_USAGE when these
  * options do not allow it. */
-typedef enum dl_code dl_report_builder(struct dl_context *context, const struct dl_options *options,
-                                       struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *options,
-                              dl_report_builder *build, const char *script, const char *caption,
+                              dl_plot_builder *build, const char *script, const char *caption,
                               struct dl_err *err);
 enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, const char *script,
                              const char *caption, struct dl_err *err);

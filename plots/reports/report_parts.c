@@ -102,7 +102,7 @@ enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, cons
 }
 
 enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *options,
-                              dl_report_builder *build, const char *script, const char *caption,
+                              dl_plot_builder *build, const char *script, const char *caption,
                               struct dl_err *err) {
     struct dl_figure figure = {.group_count = 0};
     struct dl_context quiet = *r->context; /* its message is on the page */

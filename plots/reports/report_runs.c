@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/statistics/stats.h"
+#include "model/core/text.h"
 #include "plots/reports/report.h"
 
 enum {
@@ -46,11 +47,9 @@ static void measure(struct dl_report *r, struct runs *x) {
 /* Distinct values of a key in order of appearance, at most `max`; returns how many. */
 static int values_of(const struct runs *x, int key, const char **out, int max) {
     int count = 0;
-    for (int i = 0; i < x->all.count && count < max; i++) {
+    for (int i = 0; i < x->all.count; i++) {
         const char *value = x->all.rows[i].keys[key];
-        bool known = value[0] == 0;
-        for (int k = 0; k < count && !known; k++) known = strcmp(out[k], value) == 0;
-        if (!known) out[count++] = value;
+        if (value[0] != 0) dl_text_place(out, &count, max, value);
     }
     return count;
 }

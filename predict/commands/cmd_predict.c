@@ -327,11 +327,8 @@ static enum dl_code find_best(struct dl_context *context, const struct dl_option
 /* A list of systems: a line for each. */
 static enum dl_code run_list(struct dl_context *context, const struct dl_options *options,
                              struct dl_err *err) {
-    static const char *const single[] = {"trace", "export", "strategy", "heterogeneous"};
-    for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
-        if (dl_option_given(options, single[i]))
-            return dl_fail(err, DL_ERR_USAGE, "--%s: for one system at a time", single[i]);
-    }
+    const char *single = dl_option_first(options, "trace export strategy heterogeneous");
+    if (single != NULL) return dl_fail(err, DL_ERR_USAGE, "--%s: for one system at a time", single);
     return dl_best_of_each(context, options, find_best, false, err);
 }
 
