@@ -132,13 +132,11 @@ struct report {
     struct dl_comparison held_out, in_sample;
     struct dl_error_summary *list, *in_sample_list;
     int count, in_sample_count;
-    struct dl_decision *decisions;
-    int decision_count;
+    struct dl_decision_list decisions;
 };
 
-static enum dl_code make_report(const struct dl_generalized *g,
-                                const struct dl_interval_model *model, bool anchor,
-                                struct dl_arena *arena, struct report *out, struct dl_err *err) {
+static void make_report(const struct dl_generalized *g, const struct dl_interval_model *model,
+                        bool anchor, struct dl_arena *arena, struct report *out) {
     const size_t n = g->rows->count;
     *out = (struct report){.g = g,
                            .anchor = anchor,
@@ -147,8 +145,8 @@ static enum dl_code make_report(const struct dl_generalized *g,
                            .in_sample.arena = arena};
     comparison_of(g, out->predictions, &out->held_out);
     comparison_of(g, anchor ? g->in_sample_anchored : g->in_sample, &out->in_sample);
-    DL_TRY(dl_compare_summarize(&out->held_out, &out->list, &out->count, err));
-    DL_TRY(dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count, err));
+    dl_compare_summarize(&out->held_out, &out->list, &out->count);
+    dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count);
     struct dl_decision_row *rows = dl_arena_alloc(arena, n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
         const struct dl_fit_prediction *p = &out->predictions[i];
@@ -161,7 +159,7 @@ static enum dl_code make_report(const struct dl_generalized *g,
             .plan_half_log = dl_interval_half_log(model->plans_sigma_log, p->low_s, p->high_s),
             .framework_half_log = dl_interval_half_log(frameworks_sigma, p->low_s, p->high_s)};
     }
-    return dl_decisions(rows, n, arena, &out->decisions, &out->decision_count, err);
+    out->decisions = dl_decisions(rows, n, arena);
 }
 
 static const char *brief(struct dl_arena *arena, const char *text) {
@@ -267,7 +265,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_array(&w, "summary");
     dl_table_json(groups, &w);
     dl_jw_end(&w);
-    dl_decisions_json(r->decisions, r->decision_count, &w);
+    dl_decisions_json(&r->decisions, &w);
     return context->output(options, dl_jw_text(&w), err);
 }
 
@@ -279,7 +277,7 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     const bool people = format == DL_FORMAT_TEXT, all = dl_option_given(options, "rows") || !people;
-    DL_TRY(make_report(g, model, dl_option_given(options, "anchor"), context->arena, &r, err));
+    make_report(g, model, dl_option_given(options, "anchor"), context->arena, &r);
     dl_list_table(&groups, context->arena, DL_LIST(columns), 0);
     dl_list_table(&rows, context->arena, DL_LIST(row_columns), 0);
     fill_groups(&r, people, &groups);
@@ -295,7 +293,7 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
             "Each %s predicted with %d constants fitted to all others\n\n%s\nThe largest "
             "errors\n\n%s\n%s",
             dl_leave_out_names[g->by], g->constants->count, dl_table_text(&groups),
-            dl_table_text(&rows), dl_decisions_text(r.decisions, r.decision_count, context->arena)),
+            dl_table_text(&rows), dl_decisions_text(&r.decisions, context->arena)),
         err);
 }
 
@@ -349,9 +347,8 @@ static void decision_table(struct dl_context *context, const struct report *r,
                            struct dl_table *table) {
     dl_list_table(table, context->arena, DL_LIST(decision_columns), 0);
     for (int kind = 0; kind < 2; kind++) {
-        const struct decision_columns facts = {
-            kind == 1 ? "frameworks" : "plans",
-            dl_decision_summary(r->decisions, r->decision_count, kind == 1)};
+        const struct decision_columns facts = {kind == 1 ? "frameworks" : "plans",
+                                               dl_decision_summary(&r->decisions, kind == 1)};
         dl_list_add(table, decision_columns, &facts);
     }
 }
@@ -366,7 +363,7 @@ static enum dl_code write_tables(struct dl_context *context, const char *folder,
     struct report r;
     DL_TRY(dl_file_mkdirs(folder, err));
     for (int anchor = 0; anchor < 2; anchor++) {
-        DL_TRY(make_report(g, intervals, anchor == 1, context->arena, &r, err));
+        make_report(g, intervals, anchor == 1, context->arena, &r);
         dl_list_table(&table, context->arena, DL_LIST(columns), 0);
         fill_groups(&r, false, &table);
         const char *name = dl_arena_printf(context->arena, "%s%s", by, anchor ? "_anchored" : "");

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model/core/text.h"
 
@@ -23,15 +22,8 @@ bool dl_stranger_recorded(const struct dl_strangers *s, const struct dl_fit_row 
 /* The table of that name; NULL: no data directory has it. */
 static const char *table_path(const struct dl_data *data, const char *file,
                               struct dl_arena *arena) {
-    static const char *const folders[] = {"unseen", "runs"};
-    for (int d = 0; d < data->directory_count; d++) {
-        for (size_t k = 0; k < sizeof folders / sizeof folders[0]; k++) {
-            const char *path =
-                dl_arena_printf(arena, "%s/%s/%s", data->directories[d], folders[k], file);
-            if (access(path, R_OK) == 0) return path;
-        }
-    }
-    return NULL;
+    const char *path = dl_data_file(data, dl_arena_printf(arena, "unseen/%s", file), arena);
+    return path != NULL ? path : dl_data_file(data, dl_arena_printf(arena, "runs/%s", file), arena);
 }
 
 static enum dl_code read_tables(const struct dl_data *data, const struct dl_first_sight *record,

@@ -41,8 +41,7 @@ enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, 
 /* How far off predictions are, the first sight first (headline.h). */
 enum dl_code dl_report_headline(struct dl_report *r, struct dl_err *err);
 /* Errors of compared rows by source, by system and all. */
-enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
-                              const char *caption, struct dl_err *err);
+void dl_report_errors(struct dl_report *r, const struct dl_comparison *c, const char *caption);
 /* Changes to settings and network that save time, for the one plan of the options. */
 enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *options,
                               struct dl_err *err);

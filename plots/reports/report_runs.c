@@ -336,9 +336,8 @@ static enum dl_code judged(struct dl_report *r, const struct runs *x, struct dl_
     DL_TRY(limits(r, x, err));
     dl_document_section(&r->page, "Accuracy");
     DL_TRY(dl_report_headline(r, err));
-    DL_TRY(dl_report_errors(r, &x->compared,
-                            "Error of the predicted time: absolute values, except for the bias.",
-                            err));
+    dl_report_errors(r, &x->compared,
+                     "Error of the predicted time: absolute values, except for the bias.");
     const struct dl_options by =
         dl_option_given(&r->options, "by")
             ? r->options

@@ -190,7 +190,6 @@ static void common_options(struct dl_text *t, const struct dl_command *command) 
 }
 
 static void command_help(struct dl_text *t, const struct dl_command *command, bool all) {
-    struct dl_arena *arena = t->arena;
     dl_text_printf(t, "dlmodel %s: %s\n\nUsage: dlmodel [global options] %s %s\n\n", command->name,
                    command->summary, command->name, command->usage);
     dl_text_wrap(t, command->purpose, 0, 100);
@@ -206,16 +205,16 @@ static void command_help(struct dl_text *t, const struct dl_command *command, bo
     else
         common_options(t, command);
     dl_text_add(t, "\n");
-    dl_text_wrap(t,
-                 dl_arena_printf(
-                     arena, "Global options: 'dlmodel help'. Exit status: 'dlmodel help exit'%s%s.",
-                     command->exit_notes == NULL ? "" : "; here ",
-                     command->exit_notes == NULL ? "" : command->exit_notes),
-                 0, 100);
+    dl_text_wrap(
+        t,
+        dl_arena_printf(t->arena,
+                        "Global options: 'dlmodel help'. Exit status: 'dlmodel help exit'%s%s.",
+                        command->exit_notes == NULL ? "" : "; here ",
+                        command->exit_notes == NULL ? "" : command->exit_notes),
+        0, 100);
 }
 
 static void overview(struct dl_text *t, const struct dl_context *context) {
-    struct dl_arena *arena = t->arena;
     dl_text_add(
         t, "dlmodel: how will training of a deep network scale on a cluster, and what limits it?\n"
            "\n"
