@@ -9,6 +9,7 @@
 
 #include "predict/compare/compare.h"
 #include "predict/inputs/inputs.h"
+#include "predict/output/predicted.h"
 
 enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 6 };
 
@@ -129,14 +130,9 @@ struct dl_plot_runs {
 enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_options *options,
                                bool only_runs, struct dl_plot_runs *out, struct dl_err *err);
 
-struct dl_plot_prediction {
-    const struct dl_framework *framework;
-    struct dl_plan plan;
-    struct dl_prediction prediction;
-};
 struct dl_plot_predictions {
     struct dl_inputs inputs;
-    struct dl_plot_prediction *rows; /* by framework, then nodes */
+    struct dl_predicted_row *rows; /* by framework, then nodes */
     int count;
 };
 
@@ -157,10 +153,15 @@ struct dl_plot_one {
 enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_options *options,
                                  const char *kind, struct dl_plot_one *out, struct dl_err *err);
 
+/* Sets the unit, MiB or GiB, and parameters 2 to 5 of a figure of memory; returns the unit. */
+double dl_plot_memory_unit(struct dl_figure *out, const char *unit_name, double most_bytes,
+                           const struct dl_plan *plan, double capacity_bytes);
 /* Memory over time; false: the figure cannot show it (no course, or too many stages). */
 bool dl_plot_memory_course(struct dl_arena *arena, const struct dl_plot_one *one,
                            struct dl_figure *out);
 
+/* Sets a parameter of the script that is a number. */
+void dl_plot_set(struct dl_figure *figure, int index, const char *name, double number);
 /* The unit of a time axis that ends at `longest_s`, as the parameters unit and unit_s. */
 void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two);
 
@@ -198,6 +199,8 @@ const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int
 /* The figure with strips. */
 const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, bool color,
                                 struct dl_arena *arena);
+/* Its title and subtitle above it. */
+void dl_plot_heading(struct dl_text *out, const struct dl_figure *figure, int columns);
 /* At most `most` bytes of a text that may hold anything, safe for a terminal; never NULL. */
 const char *dl_plot_label(struct dl_arena *arena, const char *text, size_t most);
 

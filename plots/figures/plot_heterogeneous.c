@@ -59,7 +59,7 @@ enum dl_code dl_plot_heterogeneous(struct dl_context *context, const struct dl_o
                                           "80 %% intervals; right is better",
                                           shown, count)
                         : "the best choice on top; bars: 80 % intervals; right is better";
-    out->parameters[0] = (struct dl_plot_parameter){.name = "systems", .number = shown};
+    dl_plot_set(out, 0, "systems", shown);
     out->width = 980;
     out->height = 260 + 26 * shown;
     return DL_OK;

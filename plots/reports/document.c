@@ -164,9 +164,7 @@ static bool hidden(const struct dl_table *table, int column) {
     if (table->columns[column].heading == NULL) return true;
     if (table->columns[column].type != DL_COLUMN_NUMBER || table->row_count == 0) return false;
     for (int r = 0; r < table->row_count; r++) {
-        const union dl_cell *c =
-            &table->cells[(size_t)r * (size_t)table->column_count + (size_t)column];
-        if (dl_known(c->number)) return false;
+        if (dl_known(dl_table_cells(table, r)[column].number)) return false;
     }
     return true;
 }

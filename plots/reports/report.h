@@ -52,7 +52,7 @@ enum dl_code dl_report_checkpoint(struct dl_report *r, const struct dl_options *
 enum dl_code dl_report_unseen(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
 /* How many nodes of `framework`, and their time, cost and energy. */
 void dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
-                    const struct dl_plot_prediction *rows, int count,
+                    const struct dl_predicted_row *rows, int count,
                     const struct dl_framework *framework);
 /* How the runs of the files were measured: repeats with intervals, environment. */
 enum dl_code dl_report_repeats(struct dl_report *r, struct dl_err *err);
