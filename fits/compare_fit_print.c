@@ -95,8 +95,6 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
     struct dl_table table;
     const char *column = dl_option_text(options, "leave-out");
     const bool anchor = dl_option_given(options, "anchor");
-    enum dl_format format = DL_FORMAT_TEXT;
-    DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(read_fit(options, context->arena, &fit, err));
     dl_list_table(&table, context->arena, DL_LIST(columns), 0);
     struct dl_fit_tables tables = {data, csvs, count, anchor};
@@ -123,16 +121,5 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
         add_rows(&table, dl_arena_printf(context->arena, "without %s", groups[g]), &fit, left_rows,
                  left_pct);
     }
-    if (format == DL_FORMAT_JSON) {
-        struct dl_json_writer w;
-        dl_jw_init(&w, context->arena, false);
-        dl_output_header(&w, "dlmodel-fit");
-        dl_jw_array(&w, "fits");
-        dl_table_json(&table, &w);
-        dl_jw_end(&w);
-        dl_jw_end(&w);
-        return context->output(options, dl_arena_printf(context->arena, "%s\n", w.text), err);
-    }
-    return context->output(
-        options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
+    return dl_output_table(context, options, &table, "dlmodel-fit", "fits", err);
 }

@@ -322,18 +322,8 @@ static enum dl_code print_learning(struct dl_context *context, const struct dl_o
                                    const struct dl_fit_prediction *predictions,
                                    const struct dl_interval_model *model, struct dl_err *err) {
     struct dl_table table;
-    enum dl_format format = DL_FORMAT_TEXT;
-    DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(learning_table(context, rows, predictions, model, &table, err));
-    if (format != DL_FORMAT_JSON)
-        return context->output(
-            options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
-    struct dl_json_writer w;
-    dl_jw_init(&w, context->arena, false);
-    dl_output_header(&w, "dlmodel-learning-curve");
-    dl_jw_array(&w, "steps");
-    dl_table_json(&table, &w);
-    return context->output(options, dl_jw_text(&w), err);
+    return dl_output_table(context, options, &table, "dlmodel-learning-curve", "steps", err);
 }
 
 static enum dl_code write_table(struct dl_context *context, const char *folder, const char *name,

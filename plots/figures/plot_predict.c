@@ -4,7 +4,6 @@
 #include "plots/figures/plot.h"
 
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b) {
-    if (a == NULL || b == NULL) return NULL;
     return dl_arena_printf(arena, "%s%s%s", a, a[0] != 0 && b[0] != 0 ? ", " : "", b);
 }
 
@@ -25,7 +24,6 @@ const char *dl_plot_details(struct dl_arena *arena, const struct dl_inputs *inpu
                             const struct dl_plan *plan, const char *more) {
     const char *devices = devices_of(inputs, plan, arena);
     const char *batch = dl_inputs_batch(inputs, plan, arena);
-    if (devices == NULL || batch == NULL) return NULL;
     const char *precision = dl_precision_names[plan->precision];
     return dl_plot_join(arena,
                         dl_arena_printf(arena, "%s, %s, %s%s, %s", inputs->system->name, devices,

@@ -71,7 +71,6 @@ static bool place_of(const char *key, struct dl_arena *arena, struct place *out)
         const size_t length = strlen(kinds[i].prefix);
         if (strncmp(key, kinds[i].prefix, length) != 0) continue;
         char *names = dl_arena_strdup(arena, key + length);
-        if (names == NULL) return false;
         char *at = strchr(names, '@'), *dot = at != NULL ? strrchr(names, '.') : strchr(names, '.');
         if (dot == NULL) return false;
         *dot = 0;

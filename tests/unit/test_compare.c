@@ -36,7 +36,6 @@ static const struct dl_error_summary *group(const struct dl_error_summary *list,
 static void summary_by_hand(void **state) {
     struct dl_arena arena = {0};
     struct dl_comparison c = {.arena = &arena};
-    struct dl_err err = {0};
     add(&c, "a", "s1", 110, 100);
     add(&c, "a", "s1", 70, 100);
     add(&c, "a", "s2", 120, 100);

@@ -453,7 +453,6 @@ static void regret_and_ranks_by_hand(void **state) {
 
 static void decisions_by_hand(void **state) {
     struct dl_arena arena = {0};
-    struct dl_err err = {0};
     const struct dl_decision_row rows[] = {
         {{"j", "tp=1", "", ""}, 1, 1.1, 0.5, 9}, {{"j", "tp=2", "", ""}, 2, 1.0, 0.47, 9},
         {{"j", "tp=1", "", ""}, 1, 1.3, 0.5, 9}, /* measured twice: 1.2 */
