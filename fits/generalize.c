@@ -8,7 +8,7 @@
 
 #include "model/core/text.h"
 #include "model/statistics/robust_fit.h"
-#include "process/threads.h"
+#include "process/task_threads.h"
 
 #define LOSS_SCALE 0.05 /* errors above 5 % count by their size, not their square */
 #define PRIOR_SIGMA 3.0 /* of half a range: its ends cost 1/9 of one source that errs by 5 % */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "process/threads.h"
+#include "process/task_threads.h"
 
 struct shared {
     const struct dl_search_run *run;

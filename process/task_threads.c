@@ -1,5 +1,5 @@
-/* threads.c - see threads.h. */
-#include "process/threads.h"
+/* task_threads.c - see task_threads.h. */
+#include "process/task_threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

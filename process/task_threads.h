@@ -1,6 +1,6 @@
-/* threads.h - tasks on several threads: each thread takes the next task from a counter. */
-#ifndef DL_PROCESS_THREADS_H
-#define DL_PROCESS_THREADS_H
+/* task_threads.h - tasks on several threads: each thread takes the next task from a counter. */
+#ifndef DL_PROCESS_TASK_THREADS_H
+#define DL_PROCESS_TASK_THREADS_H
 
 #include <stdint.h>
 
