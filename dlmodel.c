@@ -101,48 +101,37 @@ static struct dl_arena arena;        /* of the whole process */
 static struct dl_store *store;       /* the same */
 enum { PREDICTION_BYTES = 1 << 20 }; /* arena bytes reserved for one prediction */
 
-static enum dl_code write_output(const struct dl_options *options, const char *text,
-                                 struct dl_err *err) {
-    const char *path = options == NULL ? NULL : dl_option_text(options, "output");
-    if (path != NULL) return dl_file_write(path, text, strlen(text), err);
-    char *shown = dl_arena_strdup(&arena, text);
-    dl_text_printable(shown, "\n\t\r");
-    if (fputs(shown, stdout) == EOF || fflush(stdout) == EOF) {
-        return dl_fail(err, DL_ERR_SYSTEM, "cannot write to standard output: %s", strerror(errno));
-    }
-    return DL_OK;
-}
-
-/* A file that is being written in parts. */
-static struct dl_file_writer part_file = {.fd = -1};
-static bool part_open;
-
-static enum dl_code show_part(const char *text, struct dl_err *err) {
+/* On standard output; `last`: all of it. */
+static enum dl_code show(const char *text, bool last, struct dl_err *err) {
     static char shown[65536];
-    for (size_t length; (length = strlen(text)) > 0; text += length) {
+    bool good = true;
+    for (size_t length; good && (length = strlen(text)) > 0; text += length) {
         if (length >= sizeof shown) length = sizeof shown - 1;
         /* of a control character that takes two bytes, both */
         if (text[length] != 0 && (unsigned char)text[length - 1] == 0xc2) length--;
         memcpy(shown, text, length);
         shown[length] = 0;
         dl_text_printable(shown, "\n\t\r");
-        if (fputs(shown, stdout) == EOF)
-            return dl_fail(err, DL_ERR_SYSTEM, "cannot write to standard output: %s",
-                           strerror(errno));
+        good = fputs(shown, stdout) != EOF;
     }
-    return DL_OK;
+    if (good && (!last || fflush(stdout) != EOF)) return DL_OK;
+    return dl_fail(err, DL_ERR_SYSTEM, "cannot write to standard output: %s", strerror(errno));
 }
+
+static enum dl_code write_output(const struct dl_options *options, const char *text,
+                                 struct dl_err *err) {
+    const char *path = options == NULL ? NULL : dl_option_text(options, "output");
+    return path != NULL ? dl_file_write(path, text, strlen(text), err) : show(text, true, err);
+}
+
+/* A file that is being written in parts. */
+static struct dl_file_writer part_file = {.fd = -1};
+static bool part_open;
 
 static enum dl_code write_part(const struct dl_options *options, const char *text, bool last,
                                struct dl_err *err) {
     const char *path = dl_option_text(options, "output");
-    if (path == NULL) {
-        DL_TRY(show_part(text, err));
-        return !last || fflush(stdout) != EOF
-                   ? DL_OK
-                   : dl_fail(err, DL_ERR_SYSTEM, "cannot write to standard output: %s",
-                             strerror(errno));
-    }
+    if (path == NULL) return show(text, last, err);
     if (!part_open) DL_TRY(dl_file_begin(path, &part_file, err));
     part_open = true;
     DL_TRY(dl_file_add(&part_file, text, strlen(text), err));
@@ -206,6 +195,13 @@ static bool is_directory(const char *path) {
     return path != NULL && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* A path from the folder of the executable; NULL: it was found through PATH. */
+static const char *beside_program(const struct dl_context *context, const char *relative) {
+    const char *program = context->program, *slash = strrchr(program, '/');
+    if (slash == NULL) return NULL;
+    return dl_arena_printf(context->arena, "%.*s/%s", (int)(slash - program), program, relative);
+}
+
 /* All that exist of: --data, $DLMODEL_DATA, next to the executable (build tree, moved
  * installation), the installed one. */
 static enum dl_code find_data(struct dl_context *context, const char *given, struct dl_err *err) {
@@ -223,14 +219,9 @@ static enum dl_code find_data(struct dl_context *context, const char *given, str
             return dl_fail(err, DL_ERR_USAGE, "DLMODEL_DATA: no directory %s", environment);
         found[count++] = environment;
     }
-    const char *slash = strrchr(context->program, '/');
-    if (slash != NULL) {
-        const int length = (int)(slash - context->program);
-        for (int i = 0; relative[i] != NULL; i++) {
-            const char *path =
-                dl_arena_printf(context->arena, "%.*s/%s", length, context->program, relative[i]);
-            if (is_directory(path)) found[count++] = path;
-        }
+    for (int i = 0; relative[i] != NULL; i++) {
+        const char *path = beside_program(context, relative[i]);
+        if (is_directory(path)) found[count++] = path;
     }
     if (is_directory(DLMODEL_DATADIR)) found[count++] = DLMODEL_DATADIR;
     if (count == 0) {
@@ -248,47 +239,35 @@ static void find_scripts(struct dl_context *context) {
     static const char *const relative[] = {"..", "source", "../share/dlmodel", NULL};
     static const char *found[4];
     int count = 0;
-    const char *slash = strrchr(context->program, '/');
-    for (int i = 0; slash != NULL && relative[i] != NULL; i++) {
-        const char *root =
-            dl_arena_printf(context->arena, "%.*s/%s", (int)(slash - context->program),
-                            context->program, relative[i]);
-        if (is_directory(dl_arena_printf(context->arena, "%s/plots", root))) found[count++] = root;
+    for (int i = 0; relative[i] != NULL; i++) {
+        const char *root = beside_program(context, relative[i]);
+        if (root != NULL && is_directory(dl_arena_printf(context->arena, "%s/plots", root)))
+            found[count++] = root;
     }
     if (is_directory(DLMODEL_SHAREDIR "/plots")) found[count++] = DLMODEL_SHAREDIR;
     context->script_roots = found;
     context->script_root_count = count;
 }
 
-/* $DLMODEL_LOCAL, else $XDG_DATA_HOME/dlmodel/local.json, else ~/.local/share/dlmodel/local.json.
- */
-static void find_profile(struct dl_context *context) {
-    const char *direct = getenv("DLMODEL_LOCAL"), *xdg = getenv("XDG_DATA_HOME"),
-               *home = getenv("HOME");
-    if (direct != NULL && direct[0] != 0)
-        context->profile_path = direct;
-    else if (xdg != NULL && xdg[0] == '/')
-        context->profile_path = dl_arena_printf(context->arena, "%s/dlmodel/local.json", xdg);
-    else if (home != NULL && home[0] != 0) {
-        context->profile_path =
-            dl_arena_printf(context->arena, "%s/.local/share/dlmodel/local.json", home);
-    }
-    context->data.local_profile = context->profile_path;
+/* The path that a variable names; else dlmodel/NAME in the folder that the XDG variable names, or
+ * in that one of the user's home; NULL: neither is set. */
+static const char *user_file(struct dl_arena *of, const char *variable, const char *xdg_variable,
+                             const char *folder, const char *name) {
+    const char *direct = getenv(variable), *xdg = getenv(xdg_variable), *home = getenv("HOME");
+    if (direct != NULL && direct[0] != 0) return direct;
+    if (xdg != NULL && xdg[0] == '/') return dl_arena_printf(of, "%s/dlmodel/%s", xdg, name);
+    if (home == NULL || home[0] == 0) return NULL;
+    return dl_arena_printf(of, "%s/%s/dlmodel/%s", home, folder, name);
 }
 
-/* $DLMODEL_SITE, else dlmodel/site.json in $XDG_CONFIG_HOME or ~/.config where it exists. */
-static void find_site(struct dl_context *context) {
-    const char *direct = getenv("DLMODEL_SITE"), *xdg = getenv("XDG_CONFIG_HOME"),
-               *home = getenv("HOME"), *path = NULL;
-    if (direct != NULL && direct[0] != 0) {
-        context->site = direct;
-        return;
-    }
-    if (xdg != NULL && xdg[0] == '/')
-        path = dl_arena_printf(context->arena, "%s/dlmodel/site.json", xdg);
-    else if (home != NULL && home[0] != 0)
-        path = dl_arena_printf(context->arena, "%s/.config/dlmodel/site.json", home);
-    if (path != NULL && access(path, F_OK) == 0) context->site = path;
+/* The host's profile, and the site's file where it exists or is named. */
+static void find_profile_and_site(struct dl_context *context) {
+    const char *direct = getenv("DLMODEL_SITE");
+    const char *site =
+        user_file(context->arena, "DLMODEL_SITE", "XDG_CONFIG_HOME", ".config", "site.json");
+    context->profile_path = context->data.local_profile =
+        user_file(context->arena, "DLMODEL_LOCAL", "XDG_DATA_HOME", ".local/share", "local.json");
+    if (site != NULL && (site == direct || access(site, F_OK) == 0)) context->site = site;
 }
 
 /* Global options may precede or follow the command; the last one wins. `after` lists a command's
@@ -309,8 +288,7 @@ static enum dl_code read_globals(struct dl_context *context, const struct dl_opt
     if (out->verbose) context->verbosity = 1;
     if (out->quiet) context->verbosity = -1;
     if (context->progress && context->verbosity >= 0) context->watch = show_progress;
-    find_profile(context);
-    find_site(context);
+    find_profile_and_site(context);
     return DL_OK;
 }
 

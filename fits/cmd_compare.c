@@ -139,10 +139,9 @@ static enum dl_code read_max_error(const struct dl_options *options, double *out
 /* Whether tables of runs can be read row by row: what needs all rows at once reads them whole. */
 static bool row_by_row(const struct dl_context *context, const struct dl_options *options,
                        const char *path) {
-    static const char *const whole[] = {"anchor",    "calibrated",  "quartile",  "median", "fit",
-                                        "leave-out", "first-sight", "intervals", "tables", NULL};
-    for (int i = 0; whole[i] != NULL; i++)
-        if (dl_option_given(options, whole[i])) return false;
+    if (dl_option_first(options, "anchor calibrated quartile median fit leave-out first-sight "
+                                 "intervals tables") != NULL)
+        return false;
     return !dl_generalize_wanted(options) && !context->data.names_only &&
            dl_data_attachment(&context->data, path) == NULL;
 }
@@ -318,11 +317,10 @@ static enum dl_code check_release(const struct dl_comparison *comparison, struct
 static enum dl_code record(struct dl_context *context, const struct dl_options *options,
                            const struct dl_data *data, const struct dl_compare_tables *tables,
                            const struct dl_comparison *comparison, struct dl_err *err) {
-    static const char *const changed[] = {"anchor",   "calibrated", "set",   "release", "layers",
-                                          "quartile", "median",     "shard", NULL};
-    for (int i = 0; changed[i] != NULL; i++)
-        if (dl_option_given(options, changed[i]))
-            return dl_fail(err, DL_ERR_USAGE, "--first-sight: goes without --%s", changed[i]);
+    const char *changed =
+        dl_option_first(options, "anchor calibrated set release layers quartile median shard");
+    if (changed != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--first-sight: goes without --%s", changed);
     const size_t rows = (size_t)dl_comparison_row_count(comparison);
     const char **files = dl_arena_alloc(context->arena, rows + 1, sizeof *files);
     for (int t = 0; t < tables->count; t++) {

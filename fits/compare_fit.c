@@ -97,8 +97,8 @@ enum dl_code dl_compare_fit_error(const struct dl_fit_tables *tables, const stru
     int count = 0;
     for (int i = 0; i < fit->count; i++) values[i] = fit->values[i].value;
     enum dl_code code = evaluate(&p, values, &arena, &c, err);
-    if (code == DL_OK) code = dl_compare_summarize(&c, &list, &count, err);
     if (code == DL_OK) {
+        dl_compare_summarize(&c, &list, &count);
         *error_pct = count > 0 ? list[count - 1].mape_pct : NAN;
         *rows = count > 0 ? (int)list[count - 1].rows : 0;
     }
@@ -116,29 +116,23 @@ enum dl_code dl_compare_fit(const struct dl_fit_tables *tables, struct dl_fit *f
     gsl_vector *x = gsl_vector_alloc(n), *step = gsl_vector_alloc(n);
     gsl_multimin_fminimizer *minimizer =
         gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, n);
-    enum dl_code code = DL_OK;
-    if (x == NULL || step == NULL || minimizer == NULL)
-        code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (code == DL_OK) {
-        gsl_multimin_function function = {.f = objective, .n = n, .params = &p};
-        for (int i = 0; i < fit->count; i++)
-            gsl_vector_set(x, (size_t)i, log(fit->values[i].start_value));
-        gsl_vector_set_all(step, FIRST_STEP);
-        gsl_multimin_fminimizer_set(minimizer, &function, x, step);
-        for (int i = 0; i < MAX_STEPS && p.code == DL_OK; i++) {
-            if (gsl_multimin_fminimizer_iterate(minimizer) != 0) break;
-            if (gsl_multimin_fminimizer_size(minimizer) < SMALLEST_STEP) break;
-        }
-        for (int i = 0; i < fit->count; i++)
-            fit->values[i].value = exp(gsl_vector_get(minimizer->x, (size_t)i));
-        if (p.code != DL_OK) {
-            code = p.code;
-            *err = p.err;
-        }
+    gsl_multimin_function function = {.f = objective, .n = n, .params = &p};
+    for (int i = 0; i < fit->count; i++)
+        gsl_vector_set(x, (size_t)i, log(fit->values[i].start_value));
+    gsl_vector_set_all(step, FIRST_STEP);
+    gsl_multimin_fminimizer_set(minimizer, &function, x, step);
+    for (int i = 0; i < MAX_STEPS && p.code == DL_OK; i++) {
+        if (gsl_multimin_fminimizer_iterate(minimizer) != 0) break;
+        if (gsl_multimin_fminimizer_size(minimizer) < SMALLEST_STEP) break;
     }
-    if (minimizer != NULL) gsl_multimin_fminimizer_free(minimizer);
-    if (x != NULL) gsl_vector_free(x);
-    if (step != NULL) gsl_vector_free(step);
-    if (code != DL_OK) return code;
+    for (int i = 0; i < fit->count; i++)
+        fit->values[i].value = exp(gsl_vector_get(minimizer->x, (size_t)i));
+    gsl_multimin_fminimizer_free(minimizer);
+    gsl_vector_free(x);
+    gsl_vector_free(step);
+    if (p.code != DL_OK) {
+        *err = p.err;
+        return p.code;
+    }
     return dl_compare_fit_error(tables, fit, &fit->error_after_pct, &fit->rows, err);
 }

@@ -67,19 +67,6 @@ static void add_rows(struct dl_table *table, const char *name, const struct dl_f
     }
 }
 
-static int groups_of(const struct dl_csv *csvs, int count, const char *column, const char **out) {
-    int found = 0;
-    for (int i = 0; i < count; i++) {
-        for (int r = 0; r < csvs[i].row_count && found < MAX_GROUPS; r++) {
-            const char *text = dl_filter_cell(&csvs[i], r, column);
-            bool known = false;
-            for (int k = 0; k < found && !known; k++) known = strcmp(out[k], text) == 0;
-            if (!known) out[found++] = text;
-        }
-    }
-    return found;
-}
-
 /* Rows with (keep) or without that value. */
 static void part(const struct dl_csv *csvs, int count, const char *column, const char *value,
                  bool keep, struct dl_arena *arena, struct dl_csv **out) {
@@ -108,15 +95,14 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
     struct dl_table table;
     const char *column = dl_option_text(options, "leave-out");
     const bool anchor = dl_option_given(options, "anchor");
-    enum dl_format format = DL_FORMAT_TEXT;
-    DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(read_fit(options, context->arena, &fit, err));
     dl_list_table(&table, context->arena, DL_LIST(columns), 0);
     struct dl_fit_tables tables = {data, csvs, count, anchor};
     DL_TRY(dl_compare_fit(&tables, &fit, err));
     add_rows(&table, "all", &fit, 0, NAN);
     const char *groups[MAX_GROUPS];
-    const int group_count = column == NULL ? 0 : groups_of(csvs, count, column, groups);
+    const int group_count =
+        column == NULL ? 0 : dl_filter_values(csvs, count, column, true, groups, MAX_GROUPS);
     if (column != NULL && group_count < 2) {
         return dl_fail(err, DL_ERR_USAGE, "--leave-out %s: all rows have the same value", column);
     }
@@ -135,16 +121,5 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
         add_rows(&table, dl_arena_printf(context->arena, "without %s", groups[g]), &fit, left_rows,
                  left_pct);
     }
-    if (format == DL_FORMAT_JSON) {
-        struct dl_json_writer w;
-        dl_jw_init(&w, context->arena, false);
-        dl_output_header(&w, "dlmodel-fit");
-        dl_jw_array(&w, "fits");
-        dl_table_json(&table, &w);
-        dl_jw_end(&w);
-        dl_jw_end(&w);
-        return context->output(options, dl_arena_printf(context->arena, "%s\n", w.text), err);
-    }
-    return context->output(
-        options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
+    return dl_output_table(context, options, &table, "dlmodel-fit", "fits", err);
 }

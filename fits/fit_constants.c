@@ -115,21 +115,6 @@ void dl_fit_constants_table(const struct dl_generalized *g, struct dl_arena *are
     }
 }
 
-static enum dl_code output(struct dl_context *context, const struct dl_options *options,
-                           const struct dl_table *table, struct dl_err *err) {
-    enum dl_format format = DL_FORMAT_TEXT;
-    DL_TRY(dl_output_format(options, &format, err));
-    if (format != DL_FORMAT_JSON)
-        return context->output(
-            options, format == DL_FORMAT_CSV ? dl_table_csv(table) : dl_table_text(table), err);
-    struct dl_json_writer w;
-    dl_jw_init(&w, context->arena, false);
-    dl_output_header(&w, "dlmodel-constants-fit");
-    dl_jw_array(&w, "constants");
-    dl_table_json(table, &w);
-    return context->output(options, dl_jw_text(&w), err);
-}
-
 enum dl_code dl_fit_constants_run(struct dl_context *context, const struct dl_options *options,
                                   const struct dl_data *data, const struct dl_generalized *g,
                                   struct dl_err *err) {
@@ -150,7 +135,7 @@ enum dl_code dl_fit_constants_run(struct dl_context *context, const struct dl_op
         refused = dl_arena_printf(context->arena, "%s%s%s", refused, refusals++ > 0 ? ", " : "",
                                   g->constants->list[i].key);
     }
-    DL_TRY(output(context, options, &table, err));
+    DL_TRY(dl_output_table(context, options, &table, "dlmodel-constants-fit", "constants", err));
     if (refusals == 0) return DL_OK;
     return dl_fail(err, DL_ERR_NO, "%d constant%s refused: %.600s", refusals,
                    refusals == 1 ? " is" : "s are", refused);

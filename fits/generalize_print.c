@@ -132,13 +132,11 @@ struct report {
     struct dl_comparison held_out, in_sample;
     struct dl_error_summary *list, *in_sample_list;
     int count, in_sample_count;
-    struct dl_decision *decisions;
-    int decision_count;
+    struct dl_decision_list decisions;
 };
 
-static enum dl_code make_report(const struct dl_generalized *g,
-                                const struct dl_interval_model *model, bool anchor,
-                                struct dl_arena *arena, struct report *out, struct dl_err *err) {
+static void make_report(const struct dl_generalized *g, const struct dl_interval_model *model,
+                        bool anchor, struct dl_arena *arena, struct report *out) {
     const size_t n = g->rows->count;
     *out = (struct report){.g = g,
                            .anchor = anchor,
@@ -147,8 +145,8 @@ static enum dl_code make_report(const struct dl_generalized *g,
                            .in_sample.arena = arena};
     comparison_of(g, out->predictions, &out->held_out);
     comparison_of(g, anchor ? g->in_sample_anchored : g->in_sample, &out->in_sample);
-    DL_TRY(dl_compare_summarize(&out->held_out, &out->list, &out->count, err));
-    DL_TRY(dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count, err));
+    dl_compare_summarize(&out->held_out, &out->list, &out->count);
+    dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count);
     struct dl_decision_row *rows = dl_arena_alloc(arena, n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
         const struct dl_fit_prediction *p = &out->predictions[i];
@@ -161,7 +159,7 @@ static enum dl_code make_report(const struct dl_generalized *g,
             .plan_half_log = dl_interval_half_log(model->plans_sigma_log, p->low_s, p->high_s),
             .framework_half_log = dl_interval_half_log(frameworks_sigma, p->low_s, p->high_s)};
     }
-    return dl_decisions(rows, n, arena, &out->decisions, &out->decision_count, err);
+    out->decisions = dl_decisions(rows, n, arena);
 }
 
 static const char *brief(struct dl_arena *arena, const char *text) {
@@ -267,7 +265,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_array(&w, "summary");
     dl_table_json(groups, &w);
     dl_jw_end(&w);
-    dl_decisions_json(r->decisions, r->decision_count, &w);
+    dl_decisions_json(&r->decisions, &w);
     return context->output(options, dl_jw_text(&w), err);
 }
 
@@ -279,7 +277,7 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     const bool people = format == DL_FORMAT_TEXT, all = dl_option_given(options, "rows") || !people;
-    DL_TRY(make_report(g, model, dl_option_given(options, "anchor"), context->arena, &r, err));
+    make_report(g, model, dl_option_given(options, "anchor"), context->arena, &r);
     dl_list_table(&groups, context->arena, DL_LIST(columns), 0);
     dl_list_table(&rows, context->arena, DL_LIST(row_columns), 0);
     fill_groups(&r, people, &groups);
@@ -295,7 +293,7 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
             "Each %s predicted with %d constants fitted to all others\n\n%s\nThe largest "
             "errors\n\n%s\n%s",
             dl_leave_out_names[g->by], g->constants->count, dl_table_text(&groups),
-            dl_table_text(&rows), dl_decisions_text(r.decisions, r.decision_count, context->arena)),
+            dl_table_text(&rows), dl_decisions_text(&r.decisions, context->arena)),
         err);
 }
 
@@ -324,18 +322,8 @@ static enum dl_code print_learning(struct dl_context *context, const struct dl_o
                                    const struct dl_fit_prediction *predictions,
                                    const struct dl_interval_model *model, struct dl_err *err) {
     struct dl_table table;
-    enum dl_format format = DL_FORMAT_TEXT;
-    DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(learning_table(context, rows, predictions, model, &table, err));
-    if (format != DL_FORMAT_JSON)
-        return context->output(
-            options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
-    struct dl_json_writer w;
-    dl_jw_init(&w, context->arena, false);
-    dl_output_header(&w, "dlmodel-learning-curve");
-    dl_jw_array(&w, "steps");
-    dl_table_json(&table, &w);
-    return context->output(options, dl_jw_text(&w), err);
+    return dl_output_table(context, options, &table, "dlmodel-learning-curve", "steps", err);
 }
 
 static enum dl_code write_table(struct dl_context *context, const char *folder, const char *name,
@@ -349,9 +337,8 @@ static void decision_table(struct dl_context *context, const struct report *r,
                            struct dl_table *table) {
     dl_list_table(table, context->arena, DL_LIST(decision_columns), 0);
     for (int kind = 0; kind < 2; kind++) {
-        const struct decision_columns facts = {
-            kind == 1 ? "frameworks" : "plans",
-            dl_decision_summary(r->decisions, r->decision_count, kind == 1)};
+        const struct decision_columns facts = {kind == 1 ? "frameworks" : "plans",
+                                               dl_decision_summary(&r->decisions, kind == 1)};
         dl_list_add(table, decision_columns, &facts);
     }
 }
@@ -366,7 +353,7 @@ static enum dl_code write_tables(struct dl_context *context, const char *folder,
     struct report r;
     DL_TRY(dl_file_mkdirs(folder, err));
     for (int anchor = 0; anchor < 2; anchor++) {
-        DL_TRY(make_report(g, intervals, anchor == 1, context->arena, &r, err));
+        make_report(g, intervals, anchor == 1, context->arena, &r);
         dl_list_table(&table, context->arena, DL_LIST(columns), 0);
         fill_groups(&r, false, &table);
         const char *name = dl_arena_printf(context->arena, "%s%s", by, anchor ? "_anchored" : "");
@@ -401,15 +388,14 @@ static enum dl_code learn_from_files(struct dl_context *context, const struct dl
 /* --only, whose errors need no widths of intervals, which come from all groups. */
 static enum dl_code read_only(const struct dl_options *options, struct dl_arena *arena,
                               struct dl_generalize_choice *out, struct dl_err *err) {
-    static const char *const whole[] = {"intervals", "tables", "learning-curve", "fit-constants"};
     const char **only = dl_arena_alloc(arena, (size_t)options->given_count + 1, sizeof *only);
     for (int i = 0; i < options->given_count; i++)
         if (strcmp(options->given[i].option->name, "only") == 0)
             only[out->only_count++] = options->given[i].value;
     out->only = only;
-    for (size_t i = 0; i < sizeof whole / sizeof *whole && out->only_count > 0; i++)
-        if (dl_option_given(options, whole[i]))
-            return dl_fail(err, DL_ERR_USAGE, "--only: goes without --%s", whole[i]);
+    const char *whole = dl_option_first(options, "intervals tables learning-curve fit-constants");
+    if (whole != NULL && out->only_count > 0)
+        return dl_fail(err, DL_ERR_USAGE, "--only: goes without --%s", whole);
     return DL_OK;
 }
 

@@ -1,10 +1,12 @@
 /* interval_ends.c - see interval_ends.h. */
 #include "fits/interval_ends.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "fits/interval_widths.h"
+#include "model/core/text.h"
 
 /* The part of a new source's measurements beyond an end. Sources that were left out lie outside
  * more often than those of the fit: with 0.1 72 % of their measurements were inside on average over
@@ -50,14 +52,12 @@ static void find_groups(struct evidence *e, struct dl_arena *arena) {
     const struct dl_generalized *g = e->g;
     e->groups = dl_arena_alloc(arena, g->group_count + e->count + 1, sizeof *e->groups);
     e->group_of = dl_arena_alloc(arena, e->count + 1, sizeof *e->group_of);
-    for (size_t k = 0; k < g->group_count; k++) e->groups[e->group_count++] = g->groups[k];
-    for (size_t i = 0; i < e->count; i++) {
-        const char *name = dl_fit_row_group(row_of(e, i), g->by);
-        size_t k = 0;
-        while (k < e->group_count && strcmp(e->groups[k], name) != 0) k++;
-        if (k == e->group_count) e->groups[e->group_count++] = name;
-        e->group_of[i] = k;
-    }
+    int count = (int)g->group_count;
+    memcpy(e->groups, g->groups, g->group_count * sizeof *e->groups);
+    for (size_t i = 0; i < e->count; i++)
+        e->group_of[i] = (size_t)dl_text_place(e->groups, &count, INT_MAX,
+                                               dl_fit_row_group(row_of(e, i), g->by));
+    e->group_count = (size_t)count;
 }
 
 static void weigh(struct evidence *e, struct dl_arena *arena) {
@@ -126,15 +126,13 @@ static enum dl_code find_known(struct evidence *e, struct dl_arena *arena, struc
 
 /* Sources outside two groups that know something of a row. */
 static int64_t sources(const struct evidence *e, int what, size_t row, size_t without) {
-    int64_t count = 0;
+    int count = 0;
     const char *counted[MOST_PAIRS];
     for (size_t k = 0; k < e->pair_count; k++) {
         if ((e->known[what][row].bits[k / 64] >> k % 64 & 1) == 0 ||
             e->pair_group[k] == e->group_of[row] || e->pair_group[k] == without)
             continue;
-        int64_t i = 0;
-        while (i < count && strcmp(counted[i], e->pair_source[k]) != 0) i++;
-        if (i == count) counted[count++] = e->pair_source[k];
+        dl_text_place(counted, &count, MOST_PAIRS, e->pair_source[k]);
     }
     return count;
 }

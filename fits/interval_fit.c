@@ -3,11 +3,13 @@
 #include "fits/interval_fit.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/core/file.h"
+#include "model/core/text.h"
 #include "model/statistics/mixed_model.h"
 #include "model/statistics/stats.h"
 #include "fits/interval_ends.h"
@@ -25,8 +27,7 @@ struct fit {
     double *exposed, *overhead;         /* of each row */
     double *weights[DL_INTERVAL_PARTS]; /* of each row: what its own spread grows with */
     int *level[EFFECTS];                /* of each row */
-    const char **names[EFFECTS];        /* of each level */
-    size_t level_count[EFFECTS];
+    int level_count[EFFECTS];
     double *level_variance[EFFECTS]; /* remaining variance of each level */
     int *source;                     /* of each row: who measured it */
     bool *measured;                  /* of each source: room for sources_of */
@@ -51,38 +52,28 @@ static const char *level_name(const struct dl_fit_row *row, const char *group, i
     }
 }
 
-static int level_of(struct fit *f, int effect, const char *name) {
-    size_t k = 0;
-    while (k < f->level_count[effect] && strcmp(f->names[effect][k], name) != 0) k++;
-    if (k == f->level_count[effect]) f->names[effect][f->level_count[effect]++] = name;
-    return (int)k;
-}
-
 /* Numbers the sources. */
 static void find_sources(struct fit *f, struct dl_arena *arena) {
     const struct dl_fit_row *rows = f->g->rows->rows;
     int count = 0;
     f->source = dl_arena_alloc(arena, f->n + 1, sizeof *f->source);
     f->measured = dl_arena_alloc(arena, f->n + 1, sizeof *f->measured);
-    for (size_t i = 0; i < f->n; i++) {
-        f->source[i] = count;
-        for (size_t k = 0; k < i && f->source[i] == count; k++)
-            if (strcmp(rows[k].source, rows[i].source) == 0) f->source[i] = f->source[k];
-        count += f->source[i] == count;
-    }
+    const char **names = dl_arena_alloc(arena, f->n + 1, sizeof *names);
+    for (size_t i = 0; i < f->n; i++)
+        f->source[i] = dl_text_place(names, &count, INT_MAX, rows[i].source);
 }
 
 static void find_levels(struct fit *f, struct dl_arena *arena) {
     const struct dl_generalized *g = f->g;
     for (int e = 0; e < EFFECTS; e++) {
         f->level[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->level[e]);
-        f->names[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->names[e]);
+        const char **names = dl_arena_alloc(arena, f->n + 1, sizeof *names);
         f->level_variance[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->level_variance[e]);
         for (size_t i = 0; i < f->n; i++) {
             f->level[e][i] = -1;
             if (isnan(f->y[i])) continue;
             const char *name = level_name(&g->rows->rows[i], g->groups[g->group_of[i]], e, arena);
-            f->level[e][i] = level_of(f, e, name);
+            f->level[e][i] = dl_text_place(names, &f->level_count[e], INT_MAX, name);
         }
     }
 }
@@ -138,7 +129,7 @@ static struct dl_mixed_model start_of(const struct fit *f) {
                                .part_count = DL_INTERVAL_PARTS};
     for (int e = 0; e < EFFECTS; e++) {
         m.effects[e] = (struct dl_mixed_effect){
-            .level_count = f->level_count[e],
+            .level_count = (size_t)f->level_count[e],
             .level = f->level[e],
             .covariate = e == COMMUNICATION ? f->exposed
                          : e == OVERHEAD    ? f->overhead
@@ -165,20 +156,6 @@ static int64_t sources_of(const struct fit *f, size_t row) {
         f->measured[f->source[i]] = true;
     }
     return count;
-}
-
-/* The parts of a level's name, which are lines. */
-enum { NAME_PARTS = 3 };
-static bool split_name(const char *name, int count, struct dl_arena *arena,
-                       const char *parts[NAME_PARTS]) {
-    char *text = dl_arena_strdup(arena, name);
-    for (int i = 0; i < count; i++) {
-        parts[i] = text;
-        text = strchr(text, '\n');
-        if (text != NULL) *text++ = 0;
-        if (text == NULL && i + 1 < count) return false;
-    }
-    return parts[count - 1] != NULL;
 }
 
 /* Devices in a precision with the sources that measured them. */
@@ -210,10 +187,8 @@ static void list_networks(const struct fit *f, struct dl_arena *arena,
             listed = dl_interval_same_network(out->network_parameters[k], rows[i].parameters);
         if (!listed && rows[i].parameters > 0)
             out->network_parameters[out->network_count++] = rows[i].parameters;
-        bool named = rows[i].layers == NULL;
-        for (int k = 0; k < out->layer_kind_count && !named; k++)
-            named = strcmp(out->layer_kinds[k], rows[i].layers) == 0;
-        if (!named) out->layer_kinds[out->layer_kind_count++] = rows[i].layers;
+        if (rows[i].layers != NULL)
+            dl_text_place(out->layer_kinds, &out->layer_kind_count, INT_MAX, rows[i].layers);
     }
 }
 
@@ -231,31 +206,31 @@ static void list_pairs(const struct fit *f, struct dl_arena *arena, struct dl_in
     }
 }
 
-/* Levels that were measured, with their remaining variance. */
-static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
-                               struct dl_interval_model *out, struct dl_err *err) {
-    const size_t *count = f->level_count;
-    out->frameworks = dl_arena_alloc(arena, count[FRAMEWORK] + 1, sizeof *out->frameworks);
-    out->releases = dl_arena_alloc(arena, count[RELEASE] + 1, sizeof *out->releases);
-    out->devices = dl_arena_alloc(arena, count[DEVICE] + 1, sizeof *out->devices);
-    for (size_t k = 0; k < count[FRAMEWORK]; k++)
-        out->frameworks[out->framework_count++] = (struct dl_interval_framework){
-            f->names[FRAMEWORK][k], sqrt(f->level_variance[FRAMEWORK][k])};
-    for (size_t k = 0; k < count[RELEASE]; k++) {
-        const char *parts[NAME_PARTS] = {NULL};
-        if (!split_name(f->names[RELEASE][k], 3, arena, parts))
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        out->releases[out->release_count++] = (struct dl_interval_release){
-            parts[0], parts[1], parts[2], sqrt(f->level_variance[RELEASE][k])};
+/* Standard deviation that remains of a level. */
+static double sigma_of(const struct fit *f, int effect, int level) {
+    return sqrt(f->level_variance[effect][level]);
+}
+
+/* Levels that were measured, which are numbered in the order of their first rows. */
+static void list_known(const struct fit *f, struct dl_arena *arena, struct dl_interval_model *out) {
+    out->frameworks = dl_arena_alloc(arena, f->n + 1, sizeof *out->frameworks);
+    out->releases = dl_arena_alloc(arena, f->n + 1, sizeof *out->releases);
+    out->devices = dl_arena_alloc(arena, f->n + 1, sizeof *out->devices);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct dl_fit_row *row = &f->g->rows->rows[i];
+        const int framework = out->framework_count, release = out->release_count,
+                  device = out->device_count;
+        if (f->level[FRAMEWORK][i] == framework)
+            out->frameworks[out->framework_count++] =
+                (struct dl_interval_framework){row->framework, sigma_of(f, FRAMEWORK, framework)};
+        if (f->level[RELEASE][i] == release)
+            out->releases[out->release_count++] = (struct dl_interval_release){
+                row->framework, row->release, dl_precision_names[row->precision],
+                sigma_of(f, RELEASE, release)};
+        if (f->level[DEVICE][i] == device)
+            out->devices[out->device_count++] = (struct dl_interval_device){
+                row->kernels, row->architecture, sigma_of(f, DEVICE, device)};
     }
-    for (size_t k = 0; k < count[DEVICE]; k++) {
-        const char *parts[NAME_PARTS] = {NULL};
-        if (!split_name(f->names[DEVICE][k], 2, arena, parts))
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        out->devices[out->device_count++] =
-            (struct dl_interval_device){parts[0], parts[1], sqrt(f->level_variance[DEVICE][k])};
-    }
-    return DL_OK;
 }
 
 /* Of runs as their source is left out, and of first sights. */
@@ -309,7 +284,8 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_strangers *stra
     list_pairs(&f, arena, out);
     list_arithmetics(&f, arena, out);
     list_networks(&f, arena, out);
-    return list_known(&f, arena, out, err);
+    list_known(&f, arena, out);
+    return DL_OK;
 }
 
 enum dl_code dl_interval_write(const struct dl_interval_model *model, const char *path,

@@ -1,9 +1,11 @@
 /* strangers.c - see strangers.h. */
 #include "fits/strangers.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "model/core/text.h"
 
 double dl_stranger_error_log(const struct dl_first_sight_row *row) {
     return -log1p(row->time_error_pct / 100);
@@ -20,15 +22,8 @@ bool dl_stranger_recorded(const struct dl_strangers *s, const struct dl_fit_row 
 /* The table of that name; NULL: no data directory has it. */
 static const char *table_path(const struct dl_data *data, const char *file,
                               struct dl_arena *arena) {
-    static const char *const folders[] = {"unseen", "runs"};
-    for (int d = 0; d < data->directory_count; d++) {
-        for (size_t k = 0; k < sizeof folders / sizeof folders[0]; k++) {
-            const char *path =
-                dl_arena_printf(arena, "%s/%s/%s", data->directories[d], folders[k], file);
-            if (access(path, R_OK) == 0) return path;
-        }
-    }
-    return NULL;
+    const char *path = dl_data_file(data, dl_arena_printf(arena, "unseen/%s", file), arena);
+    return path != NULL ? path : dl_data_file(data, dl_arena_printf(arena, "runs/%s", file), arena);
 }
 
 static enum dl_code read_tables(const struct dl_data *data, const struct dl_first_sight *record,
@@ -37,15 +32,14 @@ static enum dl_code read_tables(const struct dl_data *data, const struct dl_firs
     struct dl_csv *csvs = dl_arena_alloc(arena, (size_t)record->count + 1, sizeof *csvs);
     int count = 0;
     for (int i = 0; i < record->count; i++) {
-        int k = 0;
-        while (k < count && strcmp(files[k], record->rows[i].file) != 0) k++;
-        if (k < count) continue;
+        const int before = count;
+        dl_text_place(files, &count, INT_MAX, record->rows[i].file);
+        if (count == before) continue;
         const char *path = table_path(data, record->rows[i].file, arena);
         if (path == NULL)
             return dl_fail(err, DL_ERR_INPUT, "%s/chain: no table %s in unseen/ or runs/",
                            record->folder, record->rows[i].file);
-        DL_TRY(dl_csv_read(path, arena, &csvs[count], err));
-        files[count++] = record->rows[i].file;
+        DL_TRY(dl_csv_read(path, arena, &csvs[before], err));
     }
     return dl_fit_rows_read(data, csvs, count, arena, &out->rows, err);
 }

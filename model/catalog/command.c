@@ -87,3 +87,17 @@ void dl_output_header(struct dl_json_writer *writer, const char *format) {
     dl_jw_string(writer, "commit", DLMODEL_COMMIT);
     dl_jw_end(writer);
 }
+
+enum dl_code dl_output_table(const struct dl_context *context, const struct dl_options *options,
+                             const struct dl_table *table, const char *format, const char *list,
+                             struct dl_err *err) {
+    enum dl_format form = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &form, err));
+    if (form != DL_FORMAT_JSON) return context->output(options, dl_table_render(table, form), err);
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, format);
+    dl_jw_array(&w, list);
+    dl_table_json(table, &w);
+    return context->output(options, dl_jw_text(&w), err);
+}

@@ -89,6 +89,11 @@ extern const char dl_version_text[];
 /* The common header of JSON results: format, version, dlmodel {version, commit}. Opens the top
  * object. */
 void dl_output_header(struct dl_json_writer *writer, const char *format);
+/* A result that is one table: its text, CSV or LaTeX, or a document of that format whose member
+ * `list` has its rows. */
+enum dl_code dl_output_table(const struct dl_context *context, const struct dl_options *options,
+                             const struct dl_table *table, const char *format, const char *list,
+                             struct dl_err *err);
 
 extern const struct dl_option dl_output_options[]; /* --format --json --csv -o --help */
 

@@ -78,6 +78,9 @@ bool dl_data_is_path(const char *name);
 /* The path that results show, the same on each machine: below the data directory for its files,
  * "local" for the profile, else as it is. */
 const char *dl_data_shown_path(const struct dl_data *data, const char *path);
+/* The file of that name, with a folder where it is in one, of the first data directory that has it;
+ * NULL: none has. */
+const char *dl_data_file(const struct dl_data *data, const char *name, struct dl_arena *arena);
 /* Whether the system "local" exists: an attachment of that name, or the profile's file. */
 bool dl_data_has_profile(const struct dl_data *data);
 /* A file's whole text, or an attachment's. DL_ERR_USAGE for a path that may not be read, else as

@@ -138,14 +138,18 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
     return code;
 }
 
-static const char *in_directories(const struct dl_data *data, enum dl_data_kind kind,
-                                  const char *name, struct dl_arena *arena) {
+const char *dl_data_file(const struct dl_data *data, const char *name, struct dl_arena *arena) {
     for (int i = 0; i < data->directory_count; i++) {
-        const char *path = dl_arena_printf(arena, "%s/%s/%s%s", data->directories[i],
-                                           dl_data_kinds[kind].folder, name, SUFFIX);
+        const char *path = dl_arena_printf(arena, "%s/%s", data->directories[i], name);
         if (dl_data_exists(path)) return path;
     }
     return NULL;
+}
+
+static const char *in_directories(const struct dl_data *data, enum dl_data_kind kind,
+                                  const char *name, struct dl_arena *arena) {
+    return dl_data_file(
+        data, dl_arena_printf(arena, "%s/%s%s", dl_data_kinds[kind].folder, name, SUFFIX), arena);
 }
 
 bool dl_data_is_loose(const struct dl_data *data, enum dl_data_kind kind, const char *name) {

@@ -6,16 +6,13 @@
 static enum dl_code intervals_of(const struct dl_data *data, const char *name,
                                  struct dl_arena *arena, const void **out, struct dl_err *err) {
     *out = NULL;
-    for (int d = 0; d < data->directory_count; d++) {
-        const char *path = dl_arena_printf(arena, "%s/%s", data->directories[d], name);
-        struct dl_interval_model *model = dl_arena_alloc(arena, 1, sizeof *model);
-        struct dl_json *doc = NULL;
-        if (!dl_data_exists(path)) continue;
-        DL_TRY(dl_data_json(data, path, arena, &doc, err));
-        DL_TRY(dl_json_load(doc, &dl_interval_schema, arena, model, err));
-        *out = model;
-        return DL_OK;
-    }
+    const char *path = dl_data_file(data, name, arena);
+    if (path == NULL) return DL_OK;
+    struct dl_interval_model *model = dl_arena_alloc(arena, 1, sizeof *model);
+    struct dl_json *doc = NULL;
+    DL_TRY(dl_data_json(data, path, arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_interval_schema, arena, model, err));
+    *out = model;
     return DL_OK;
 }
 

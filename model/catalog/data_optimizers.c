@@ -6,14 +6,11 @@
 static enum dl_code load_table(const struct dl_data *data, struct dl_arena *arena,
                                struct dl_optimizer_table *out, struct dl_err *err) {
     *out = (struct dl_optimizer_table){.row_count = 0};
-    for (int d = 0; d < data->directory_count; d++) {
-        const char *path = dl_arena_printf(arena, "%s/optimizers.json", data->directories[d]);
-        struct dl_json *doc = NULL;
-        if (!dl_data_exists(path)) continue;
-        DL_TRY(dl_data_json(data, path, arena, &doc, err));
-        return dl_json_load(doc, &dl_optimizer_table_schema, arena, out, err);
-    }
-    return DL_OK;
+    const char *path = dl_data_file(data, "optimizers.json", arena);
+    struct dl_json *doc = NULL;
+    if (path == NULL) return DL_OK;
+    DL_TRY(dl_data_json(data, path, arena, &doc, err));
+    return dl_json_load(doc, &dl_optimizer_table_schema, arena, out, err);
 }
 
 enum dl_code dl_data_optimizer(const struct dl_data *data, struct dl_framework *framework,

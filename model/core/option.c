@@ -129,6 +129,18 @@ bool dl_option_given(const struct dl_options *options, const char *name) {
     return dl_option_text(options, name) != NULL;
 }
 
+const char *dl_option_first(const struct dl_options *options, const char *names) {
+    for (const char *at = names; *at != 0; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        for (int i = 0; i < options->given_count; i++) {
+            const char *name = options->given[i].option->name;
+            if (is_name(name, at, length)) return name;
+        }
+        at += length;
+    }
+    return NULL;
+}
+
 struct dl_options dl_options_without(const struct dl_options *options, const char *name) {
     struct dl_options rest = *options;
     rest.given_count = 0;

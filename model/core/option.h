@@ -119,6 +119,8 @@ enum dl_code dl_option_store_cell(const struct dl_option *option, const char *te
 bool dl_option_repeatable(const struct dl_option *option);
 
 bool dl_option_given(const struct dl_options *options, const char *name);
+/* The first of these options, words between spaces, that is given; NULL: none is. */
+const char *dl_option_first(const struct dl_options *options, const char *names);
 /* a copy without that option */
 struct dl_options dl_options_without(const struct dl_options *options, const char *name);
 /* last value, NULL when not given */

@@ -42,8 +42,12 @@ void dl_table_add_cells(struct dl_table *table, const union dl_cell *cells, size
     memcpy(dl_table_row(table), cells, bytes < room ? bytes : room);
 }
 
+union dl_cell *dl_table_cells(const struct dl_table *table, int row) {
+    return &table->cells[(size_t)row * (size_t)table->column_count];
+}
+
 static const union dl_cell *cell_at(const struct dl_table *table, int row, int column) {
-    return &table->cells[(size_t)row * (size_t)table->column_count + (size_t)column];
+    return &dl_table_cells(table, row)[column];
 }
 
 /* The cell as text for people: in `out`, or the cell's own string. */

@@ -40,6 +40,8 @@ struct dl_table {
 
 void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct dl_column *columns,
                    int column_count);
+/* The cells of a row. */
+union dl_cell *dl_table_cells(const struct dl_table *table, int row);
 /* Appends a row of absent cells. */
 union dl_cell *dl_table_row(struct dl_table *table);
 /* Appends a row that begins with these cells; cells beyond the last column are dropped:

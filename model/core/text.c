@@ -66,6 +66,24 @@ bool dl_ends_in(const char *text, const char *end) {
     return length >= size && strcmp(text + length - size, end) == 0;
 }
 
+bool dl_words_hold(const char *words, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = words; at != NULL; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        if (*at == 0) return false;
+        if (strncmp(at, word, length) == 0 && (at[length] == ' ' || at[length] == 0)) return true;
+    }
+    return true;
+}
+
+int dl_text_place(const char **list, int *count, int most, const char *text) {
+    int i = 0;
+    while (i < *count && strcmp(list[i], text) != 0) i++;
+    if (i == most) return -1;
+    if (i == *count) list[(*count)++] = text;
+    return i;
+}
+
 /* Inside single quotes, only the quote itself has a special meaning. */
 const char *dl_shell_quote(struct dl_arena *arena, const char *text) {
     struct dl_text out = {.arena = arena};

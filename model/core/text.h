@@ -28,6 +28,10 @@ const char *dl_base_name(const char *path);
  * *rest: the list, then what is left of it. */
 const char *dl_list_next(const char **rest, struct dl_arena *arena);
 bool dl_ends_in(const char *text, const char *end);
+/* Whether a list of words between spaces holds the word; NULL holds any. */
+bool dl_words_hold(const char *words, const char *word);
+/* The index of the text in a list, to whose end a new one is added; -1: `most` are there. */
+int dl_text_place(const char **list, int *count, int most, const char *text);
 
 /* `text` as one word of a POSIX shell, in single quotes, whatever bytes it holds. */
 const char *dl_shell_quote(struct dl_arena *arena, const char *text);

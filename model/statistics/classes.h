@@ -8,7 +8,6 @@
 
 #include "model/core/arena.h"
 #include "model/core/hash.h"
-#include "model/core/status.h"
 
 struct dl_class_keys {
     uint64_t (*hash)(const void *context, int item); /* equal items have equal hashes */
@@ -21,8 +20,11 @@ struct dl_classes {
     int *next;  /* the next item equal to this one; -1: none */
 };
 
-/* In the arena. DL_ERR_SYSTEM: out of memory. */
-enum dl_code dl_classes_make(const struct dl_class_keys *keys, int count, struct dl_arena *arena,
-                             struct dl_classes *out, struct dl_err *err);
+/* In the arena. */
+struct dl_classes dl_classes_make(const struct dl_class_keys *keys, int count,
+                                  struct dl_arena *arena);
+/* Of items with the same text. */
+struct dl_classes dl_text_classes(const char *(*text_of)(const void *context, int item),
+                                  const void *context, int count, struct dl_arena *arena);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "predict/compare/compare.h"
 #include "predict/inputs/inputs.h"
+#include "predict/output/predicted.h"
 
 enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 6 };
 
@@ -65,51 +66,18 @@ struct dl_figure {
     int width, height;                                           /* of PNG and SVG; 0: 800 x 540 */
 };
 
+/* Fills a figure from the options and the files after the kind. */
+typedef enum dl_code dl_plot_builder(struct dl_context *context, const struct dl_options *options,
+                                     struct dl_figure *out, struct dl_err *err);
 struct dl_plot_kind {
     const char *name, *summary, *script; /* plots/SCRIPT.gp */
-    enum dl_code (*build)(struct dl_context *context, const struct dl_options *options,
-                          struct dl_figure *out, struct dl_err *err);
+    dl_plot_builder *build;
 };
 
-/* Each function fills a figure from the options and the files after the kind. */
-enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options *options,
-                             struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_options *options,
-                               struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options *options,
-                            struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_mfu(struct dl_context *context, const struct dl_options *options,
-                         struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options,
-                           struct dl_figure *out, struct dl_err *err);
-
-enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_options *options,
-                              struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options *options,
-                             struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_options *options,
-                               struct dl_figure *out, struct dl_err *err);
-
-enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_options *options,
-                                struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_options *options,
-                                struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options,
-                              struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_options *options,
-                              struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_options *options,
-                              struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_options *options,
-                                struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_advise(struct dl_context *context, const struct dl_options *options,
-                            struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *options,
-                           struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_heterogeneous(struct dl_context *context, const struct dl_options *options,
-                                   struct dl_figure *out, struct dl_err *err);
-enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
-                            struct dl_figure *out, struct dl_err *err);
+dl_plot_builder dl_plot_scaling, dl_plot_breakdown, dl_plot_memory, dl_plot_mfu, dl_plot_error,
+    dl_plot_roofline, dl_plot_kernels, dl_plot_alphabeta, dl_plot_efficiency, dl_plot_strategies,
+    dl_plot_timeline, dl_plot_pipeline, dl_plot_campaign, dl_plot_checkpoint, dl_plot_advise,
+    dl_plot_match, dl_plot_heterogeneous, dl_plot_pareto;
 
 /* Whether a table holds errors by group of `compare --generalize`, and their figure. */
 bool dl_plot_unseen_table(const struct dl_csv *csv);
@@ -162,14 +130,9 @@ struct dl_plot_runs {
 enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_options *options,
                                bool only_runs, struct dl_plot_runs *out, struct dl_err *err);
 
-struct dl_plot_prediction {
-    const struct dl_framework *framework;
-    struct dl_plan plan;
-    struct dl_prediction prediction;
-};
 struct dl_plot_predictions {
     struct dl_inputs inputs;
-    struct dl_plot_prediction *rows; /* by framework, then nodes */
+    struct dl_predicted_row *rows; /* by framework, then nodes */
     int count;
 };
 
@@ -190,10 +153,15 @@ struct dl_plot_one {
 enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_options *options,
                                  const char *kind, struct dl_plot_one *out, struct dl_err *err);
 
+/* Sets the unit, MiB or GiB, and parameters 2 to 5 of a figure of memory; returns the unit. */
+double dl_plot_memory_unit(struct dl_figure *out, const char *unit_name, double most_bytes,
+                           const struct dl_plan *plan, double capacity_bytes);
 /* Memory over time; false: the figure cannot show it (no course, or too many stages). */
 bool dl_plot_memory_course(struct dl_arena *arena, const struct dl_plot_one *one,
                            struct dl_figure *out);
 
+/* Sets a parameter of the script that is a number. */
+void dl_plot_set(struct dl_figure *figure, int index, const char *name, double number);
 /* The unit of a time axis that ends at `longest_s`, as the parameters unit and unit_s. */
 void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two);
 
@@ -207,11 +175,11 @@ struct dl_plot_bar {
 enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predictions *predictions,
                           struct dl_plot_bar *bars, struct dl_figure *out, struct dl_err *err);
 
-/* "4 nodes x 8 devices"; NULL when memory is exhausted. */
+/* "4 nodes x 8 devices" */
 const char *dl_plot_nodes(struct dl_arena *arena, const struct dl_plan *plan);
 /* The second line of a figure, in addition to its title: "SYSTEM, NODES, PRECISION, BATCH,
  * MORE", where NODES is the number of devices per node when there are several numbers of nodes;
- * MORE may be empty. NULL when memory is exhausted. */
+ * MORE may be empty. */
 const char *dl_plot_details(struct dl_arena *arena, const struct dl_inputs *inputs,
                             const struct dl_plan *plan, const char *more);
 
@@ -231,6 +199,8 @@ const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int
 /* The figure with strips. */
 const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, bool color,
                                 struct dl_arena *arena);
+/* Its title and subtitle above it. */
+void dl_plot_heading(struct dl_text *out, const struct dl_figure *figure, int columns);
 /* At most `most` bytes of a text that may hold anything, safe for a terminal; never NULL. */
 const char *dl_plot_label(struct dl_arena *arena, const char *text, size_t most);
 

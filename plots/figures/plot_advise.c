@@ -50,7 +50,7 @@ static enum dl_code fill(struct dl_context *context, const struct dl_advise_repo
     }
     if (shown == 0)
         return dl_fail(err, DL_ERR_NO, "no change gains %.3g %% or more", 100 * r->least_gain_frac);
-    out->parameters[0] = (struct dl_plot_parameter){.name = "changes", .number = shown};
+    dl_plot_set(out, 0, "changes", shown);
     out->width = 1000;
     out->height = 180 + 34 * shown;
     out->title = dl_arena_printf(

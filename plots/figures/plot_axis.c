@@ -3,18 +3,24 @@
 
 #include <math.h>
 
-const int dl_symbol_colors[DL_SYMBOLS] = {25, 214, 22, 166, 117, 240};
+#include "model/core/text.h"
+
+void dl_plot_mark(struct dl_text *out, const char *mark, int number) {
+    static const int colors[DL_SYMBOLS] = {25, 214, 22, 166, 117, 240}; /* of 256, as in plots/ */
+    if (number < 0)
+        dl_text_add(out, mark);
+    else
+        dl_text_printf(out, "\033[38;5;%dm%s\033[0m", colors[number % DL_SYMBOLS], mark);
+}
 
 double dl_plot_cell(const struct dl_table *t, int row, int column) {
     if (column < 0) return NAN;
-    const union dl_cell *c = &t->cells[(size_t)row * (size_t)t->column_count + (size_t)column];
+    const union dl_cell *c = &dl_table_cells(t, row)[column];
     if (t->columns[column].type == DL_COLUMN_NUMBER) return c->number;
     return c->integer == DL_ABSENT ? NAN : (double)c->integer;
 }
 
-int64_t dl_plot_group(const struct dl_table *t, int row) {
-    return t->cells[(size_t)row * (size_t)t->column_count].integer;
-}
+int64_t dl_plot_group(const struct dl_table *t, int row) { return dl_table_cells(t, row)->integer; }
 
 bool dl_axis_shows(const struct dl_axis *axis, double value) {
     return isfinite(value) && (!axis->log || value > 0);

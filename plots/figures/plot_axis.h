@@ -5,7 +5,8 @@
 #include "plots/figures/plot.h"
 
 enum { DL_AXIS_TICKS = 12, DL_SYMBOLS = 6 };
-extern const int dl_symbol_colors[DL_SYMBOLS]; /* of 256, as in plots/ */
+/* A mark in the colour of the group or kind, from 0; below 0: without. */
+void dl_plot_mark(struct dl_text *out, const char *mark, int number);
 
 struct dl_axis {
     double low, high, scale; /* in units of the table; the text shows value / scale */

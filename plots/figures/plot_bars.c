@@ -1,7 +1,7 @@
 /* plot_bars.c - bars of predictions: their positions and labels, and the title of the figure. */
 #include "plots/figures/plot.h"
 
-static const char *label_of(struct dl_arena *arena, const struct dl_plot_prediction *r,
+static const char *label_of(struct dl_arena *arena, const struct dl_predicted_row *r,
                             bool same_nodes, bool one) {
     if (same_nodes) return r->framework->name;
     const long long nodes = (long long)r->plan.nodes;
@@ -20,7 +20,7 @@ enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predi
     const bool one = p->rows[0].framework == p->rows[p->count - 1].framework;
     const bool same_nodes = !one && p->inputs.node_count == 1;
     for (int i = 0; i < p->count; i++) {
-        const struct dl_plot_prediction *r = &p->rows[i];
+        const struct dl_predicted_row *r = &p->rows[i];
         if (i == 0 || r->framework != p->rows[i - 1].framework)
             out->labels[out->group_count++] = r->framework->name;
         bars[i] = (struct dl_plot_bar){out->group_count, label_of(arena, r, same_nodes, one),
@@ -32,7 +32,7 @@ enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predi
                                                     .text = one          ? "nodes"
                                                             : same_nodes ? ""
                                                                          : "framework, nodes"};
-    out->parameters[1] = (struct dl_plot_parameter){.name = "slanted", .number = one ? 0 : 1};
+    dl_plot_set(out, 1, "slanted", one ? 0 : 1);
     if (!one) out->height = 640; /* room for slanted labels */
     return DL_OK;
 }

@@ -23,10 +23,6 @@ bool dl_plot_blocks_wanted(const struct dl_figure *figure) {
     return false;
 }
 
-static const union dl_cell *row_of(const struct dl_figure *f, int row) {
-    return &f->table.cells[(size_t)row * (size_t)f->table.column_count];
-}
-
 static void put_part(struct dl_text *out, int part, bool color) {
     const int p = part % GLYPHS;
     if (color)
@@ -43,6 +39,12 @@ static void put_cells(struct dl_text *out, const int *cells, int width, int mark
         else
             dl_text_add(out, i == mark ? "│" : " ");
     }
+}
+
+void dl_plot_heading(struct dl_text *out, const struct dl_figure *figure, int columns) {
+    const size_t most = (size_t)columns - 2;
+    dl_text_printf(out, " %s\n %s\n\n", dl_plot_label(out->arena, figure->title, most),
+                   dl_plot_label(out->arena, figure->subtitle, most));
 }
 
 const char *dl_plot_label(struct dl_arena *arena, const char *text, size_t most) {
@@ -67,7 +69,7 @@ static int longest_of(const char *const *texts, int count) {
 }
 
 static double number_of(const struct dl_figure *f, int row, int column) {
-    const double value = column >= 0 ? row_of(f, row)[column].number : NAN;
+    const double value = column >= 0 ? dl_table_cells(&f->table, row)[column].number : NAN;
     return dl_known(value) ? value : 0;
 }
 
@@ -78,7 +80,7 @@ static void put_bars(const struct dl_figure *f, int width, bool color, struct dl
     double most = 0;
     const int rows = f->table.row_count < DL_PLOT_BARS ? f->table.row_count : DL_PLOT_BARS;
     for (int r = 0; r < rows; r++) {
-        labels[r] = row_of(f, r)[1].string;
+        labels[r] = dl_table_cells(&f->table, r)[1].string;
         most = fmax(most, fmax(number_of(f, r, b->sum), number_of(f, r, b->limit)));
     }
     const int margin = longest_of(labels, rows);
@@ -112,7 +114,7 @@ static void put_lanes(const struct dl_figure *f, int width, bool color, struct d
         int cells[MAX_WIDTH];
         for (int i = 0; i < MAX_WIDTH; i++) cells[i] = -1;
         for (int r = 0; r < f->table.row_count; r++) {
-            const union dl_cell *c = row_of(f, r);
+            const union dl_cell *c = dl_table_cells(&f->table, r);
             if (c[0].integer != g) continue;
             const int from = place(c[b->first].number, most, width),
                       to = place(c[b->first + 1].number, most, width);
@@ -132,12 +134,7 @@ const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, boo
     const struct dl_plot_blocks *b = &figure->blocks;
     struct dl_text out = {.arena = arena};
     const int width = columns < MAX_WIDTH ? columns : MAX_WIDTH;
-    const char *const heads[] = {figure->title, figure->subtitle};
-    for (int i = 0; i < 2; i++) {
-        dl_text_add(&out, " ");
-        dl_text_add(&out, dl_plot_label(arena, heads[i], (size_t)columns - 2));
-        dl_text_add(&out, i == 0 ? "\n" : "\n\n");
-    }
+    dl_plot_heading(&out, figure, columns);
     (b->lanes ? put_lanes : put_bars)(figure, width, color, &out);
     dl_text_add(&out, "\n");
     for (int p = 0; p < b->count; p++) {

@@ -26,7 +26,7 @@ enum { GROUP, LABEL, POSITION, PIECES, ITERATION = 9, FRAMEWORK = 12, NODES };
 static const char *const piece_names[] = {
     "forward", "backward", "update", "exposed communication", "exposed input", "overhead"};
 
-static void add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
+static void add_bar(struct dl_table *table, const struct dl_predicted_row *r,
                     const struct dl_plot_bar *bar) {
     const struct dl_prediction *p = &r->prediction;
     const double values[] = {

@@ -92,10 +92,8 @@ enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_option
             s.rungs == 1 ? "training" : dl_arena_printf(context->arena, "training, rung %d", i);
     }
     out->parameters[0] = (struct dl_plot_parameter){.name = "unit", .text = units[unit].name};
-    out->parameters[1] =
-        (struct dl_plot_parameter){.name = "unit_s", .number = units[unit].length_s};
-    out->parameters[2] = (struct dl_plot_parameter){.name = "slots", .number = slots};
-    out->parameters[3] =
-        (struct dl_plot_parameter){.name = "named", .number = csv.row_count <= 60 ? 1 : 0};
+    dl_plot_set(out, 1, "unit_s", units[unit].length_s);
+    dl_plot_set(out, 2, "slots", slots);
+    dl_plot_set(out, 3, "named", csv.row_count <= 60 ? 1 : 0);
     return DL_OK;
 }

@@ -89,9 +89,8 @@ static int by_abscissa(const void *a, const void *b) {
     return x[0] < y[0] ? -1 : x[0] > y[0];
 }
 
-static bool draw_curves(const struct dl_figure *f, struct canvas *c, struct dl_arena *arena) {
+static void draw_curves(const struct dl_figure *f, struct canvas *c, struct dl_arena *arena) {
     double(*at)[2] = dl_arena_alloc(arena, (size_t)f->table.row_count + 1, sizeof *at);
-    if (at == NULL) return false;
     for (int g = 1; g <= f->group_count; g++) {
         int count = 0;
         for (int r = 0; r < f->table.row_count; r++) {
@@ -105,7 +104,6 @@ static bool draw_curves(const struct dl_figure *f, struct canvas *c, struct dl_a
         if (count > 0 && (g == 1 || f->curves.curve_name == NULL))
             place_name(c, at[count - 1][1], g);
     }
-    return true;
 }
 
 static void draw_points(const struct dl_figure *f, struct canvas *c) {
@@ -126,12 +124,9 @@ static void put_cell(const struct canvas *c, int row, int column, bool color, st
         return;
     }
     const int group = c->group[row][column];
-    if (color) dl_text_printf(out, "\033[38;5;%dm", dl_symbol_colors[(group - 1) % DL_SYMBOLS]);
-    if (symbol >= 0)
-        dl_text_add(out, symbols[symbol]);
-    else /* U+2800 and the dots as UTF-8 */
-        dl_text_printf(out, "%c%c%c", 0xE2, 0xA0 | dots >> 6, 0x80 | (dots & 0x3F));
-    if (color) dl_text_add(out, "\033[0m");
+    const char braille[] = {(char)0xE2, (char)(0xA0 | dots >> 6), (char)(0x80 | (dots & 0x3F)), 0};
+    /* else U+2800 and the dots as UTF-8 */
+    dl_plot_mark(out, symbol >= 0 ? symbols[symbol] : braille, color ? group - 1 : -1);
 }
 
 static void put_rows(const struct dl_figure *f, const struct canvas *c, bool color,
@@ -177,9 +172,7 @@ static void put_legend(const struct dl_figure *f, bool color, struct dl_text *ou
     if (f->curves.point < 0) return;
     for (int g = 0; g < f->group_count; g++) {
         dl_text_add(out, g % 3 == 0 ? "\n " : "   ");
-        if (color) dl_text_printf(out, "\033[38;5;%dm", dl_symbol_colors[g % DL_SYMBOLS]);
-        dl_text_add(out, symbols[g % DL_SYMBOLS]);
-        if (color) dl_text_add(out, "\033[0m");
+        dl_plot_mark(out, symbols[g % DL_SYMBOLS], color ? g : -1);
         dl_text_printf(out, " %s%s", dl_plot_label(out->arena, f->labels[g], 2 * NAME),
                        f->curves.curve_name == NULL && f->curves.curve >= 0 ? f->curves.point_note
                                                                             : "");
@@ -207,8 +200,7 @@ const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int
             dl_axis_stretch(&c->y, y);
         }
     }
-    dl_text_printf(&out, " %s\n %s\n\n", dl_plot_label(arena, figure->title, (size_t)columns - 2),
-                   dl_plot_label(arena, figure->subtitle, (size_t)columns - 2));
+    dl_plot_heading(&out, figure, columns);
     if (c->x.low > c->x.high) {
         dl_text_add(&out, " nothing to draw\n");
         return dl_text_string(&out);
@@ -218,7 +210,7 @@ const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int
     dl_axis_choose_ticks(&c->x);
     dl_axis_choose_ticks(&c->y);
     if (p->log_x) ticks_of_rows(figure, &c->x);
-    if (!draw_curves(figure, c, arena)) return NULL;
+    draw_curves(figure, c, arena);
     draw_points(figure, c);
     put_rows(figure, c, color, &out);
     put_abscissa(figure, c, &out);

@@ -26,7 +26,7 @@ static const char *name_of(const struct dl_checkpoint_way *way) {
 
 /* From a tenth to ten times the best interval; those with which the job does not get through are
  * left out. */
-static enum dl_code add_curve(const struct dl_inputs *inputs, const struct dl_plot_prediction *r,
+static enum dl_code add_curve(const struct dl_inputs *inputs, const struct dl_predicted_row *r,
                               struct dl_checkpoint_way way, int group, struct dl_table *table,
                               struct dl_err *err) {
     const char *name = name_of(&way);

@@ -33,10 +33,6 @@ enum {
     SCALING_NODES
 };
 
-static const union dl_cell *row_of(const struct dl_table *t, int row) {
-    return &t->cells[(size_t)row * (size_t)t->column_count];
-}
-
 /* Half of the 80 % interval of log throughput in a row; 0: none. */
 static double half_log(const union dl_cell *c) {
     const double half = 0.5 * log(c[HIGH].number / c[LOW].number);
@@ -48,7 +44,7 @@ static double base_half_log(const struct dl_table *t, int64_t group) {
     int64_t fewest = INT64_MAX;
     double half = 0;
     for (int i = 0; i < t->row_count; i++) {
-        const union dl_cell *c = row_of(t, i);
+        const union dl_cell *c = dl_table_cells(t, i);
         if (c[GROUP].integer != group || !dl_known(c[PREDICTED].number) ||
             c[DEVICES].integer >= fewest)
             continue;
@@ -63,7 +59,7 @@ static double base_of(const struct dl_table *t, int64_t group, int column) {
     int64_t fewest = INT64_MAX;
     double base = NAN;
     for (int i = 0; i < t->row_count; i++) {
-        const union dl_cell *c = row_of(t, i);
+        const union dl_cell *c = dl_table_cells(t, i);
         if (c[GROUP].integer != group || !dl_known(c[column].number) ||
             c[DEVICES].integer >= fewest)
             continue;
@@ -82,7 +78,7 @@ enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_opti
     const struct dl_table from = out->table;
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < from.row_count; i++) {
-        const union dl_cell *c = row_of(&from, i);
+        const union dl_cell *c = dl_table_cells(&from, i);
         union dl_cell *cells = dl_table_row(&out->table);
         const double devices = (double)c[DEVICES].integer;
         const double measured = base_of(&from, c[GROUP].integer, MEASURED),

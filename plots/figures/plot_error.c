@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/statistics/stats.h"
+#include "model/core/text.h"
 #include "plots/figures/plot.h"
 #include "predict/compare/headline.h"
 
@@ -102,17 +103,11 @@ static enum dl_code number_groups(struct dl_plot_runs *runs, int key, struct dl_
         struct dl_plot_run *run = &runs->rows[i];
         if (run->compared->skipped || !dl_known(run->compared->error_pct)) continue;
         const char *name = run->keys[key][0] == 0 ? "not given" : run->keys[key];
-        for (int g = 0; g < out->group_count && run->group == 0; g++) {
-            if (strcmp(out->labels[g], name) == 0) run->group = g + 1;
-        }
-        if (run->group > 0) continue;
-        if (out->group_count == DL_PLOT_GROUPS) {
+        run->group = dl_text_place(out->labels, &out->group_count, DL_PLOT_GROUPS, name) + 1;
+        if (run->group == 0)
             return dl_fail(err, DL_ERR_USAGE,
                            "more than %d different values of %s; choose another --by",
                            (int)DL_PLOT_GROUPS, dl_plot_keys[key]);
-        }
-        out->labels[out->group_count++] = name;
-        run->group = out->group_count;
     }
     return DL_OK;
 }

@@ -1,7 +1,6 @@
 /* plot_heterogeneous.c - the output of `search --heterogeneous --csv`: samples per second and per
  * joule of each choice of nodes, stages or parts, grouped by the kinds of nodes that it takes. */
-#include <string.h>
-
+#include "model/core/text.h"
 #include "plots/figures/choices.h"
 #include "plots/figures/plot.h"
 
@@ -21,14 +20,10 @@ static const struct dl_column columns[] = {
 /* The group of the same kinds of nodes, a new one if there is none; the last one takes all others
  * when groups run out. */
 static int group_of(struct dl_figure *out, const char *kinds) {
-    for (int g = 0; g < out->group_count; g++)
-        if (strcmp(out->labels[g], kinds) == 0) return g + 1;
-    if (out->group_count == DL_PLOT_CURVES) {
-        out->labels[DL_PLOT_CURVES - 1] = "others";
-        return DL_PLOT_CURVES;
-    }
-    out->labels[out->group_count++] = kinds;
-    return out->group_count;
+    const int place = dl_text_place(out->labels, &out->group_count, DL_PLOT_CURVES, kinds);
+    if (place >= 0) return place + 1;
+    out->labels[DL_PLOT_CURVES - 1] = "others";
+    return DL_PLOT_CURVES;
 }
 
 static void add(struct dl_table *table, const struct dl_choice *choice, int group, int line) {
@@ -64,7 +59,7 @@ enum dl_code dl_plot_heterogeneous(struct dl_context *context, const struct dl_o
                                           "80 %% intervals; right is better",
                                           shown, count)
                         : "the best choice on top; bars: 80 % intervals; right is better";
-    out->parameters[0] = (struct dl_plot_parameter){.name = "systems", .number = shown};
+    dl_plot_set(out, 0, "systems", shown);
     out->width = 980;
     out->height = 260 + 26 * shown;
     return DL_OK;

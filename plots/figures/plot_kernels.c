@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/statistics/stats.h"
+#include "model/core/text.h"
 #include "plots/figures/plot.h"
 
 static const struct dl_column columns[] = {
@@ -40,12 +41,7 @@ static void number_groups(struct dl_plot_runs *runs, struct dl_figure *out) {
         struct dl_plot_run *run = &runs->rows[i];
         const struct dl_compared *c = run->compared;
         if (c->skipped || !dl_known(c->error_pct) || c->workload == NULL) continue;
-        for (int g = 0; g < out->group_count && run->group == 0; g++) {
-            if (strcmp(out->labels[g], c->workload) == 0) run->group = g + 1;
-        }
-        if (run->group > 0 || out->group_count == DL_PLOT_CURVES) continue;
-        out->labels[out->group_count++] = c->workload;
-        run->group = out->group_count;
+        run->group = dl_text_place(out->labels, &out->group_count, DL_PLOT_CURVES, c->workload) + 1;
     }
 }
 

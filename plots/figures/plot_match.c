@@ -53,7 +53,7 @@ enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *
     out->title = dl_arena_printf(context->arena, "Machines compared: %lld %s", (long long)m->nodes,
                                  m->nodes == 1 ? "node" : "nodes");
     out->subtitle = "the fastest framework on each; bars: 80 % intervals; right is better";
-    out->parameters[0] = (struct dl_plot_parameter){.name = "systems", .number = m->system_count};
+    dl_plot_set(out, 0, "systems", m->system_count);
     out->width = 980;
     return DL_OK;
 }

@@ -33,7 +33,7 @@ static const char *const part_names[] = {"weights",
                                          "communication buffers",
                                          "context, fragmentation"};
 
-static void add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
+static void add_bar(struct dl_table *table, const struct dl_predicted_row *r,
                     const struct dl_plot_bar *bar) {
     const struct dl_memory *m = &r->prediction.memory;
     const double before = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
@@ -75,26 +75,19 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
         most_bytes = fmax(most_bytes, p.rows[i].prediction.memory.total_bytes);
         capacity_bytes = p.rows[i].prediction.memory.capacity_bytes;
     }
-    const bool small = fmax(most_bytes, dl_known(capacity_bytes) ? capacity_bytes : 0) < 2e9;
+    const double unit_bytes = dl_plot_memory_unit(
+        out, "unit", fmax(most_bytes, dl_known(capacity_bytes) ? capacity_bytes : 0),
+        &p.rows[0].plan, capacity_bytes);
     out->title = dl_arena_printf(context->arena, "Predicted memory per device of %s, by part%s",
                                  p.inputs.workload->name,
                                  dl_known(capacity_bytes) ? ", and its capacity" : "");
-    out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = small ? "MiB" : "GiB"};
-    out->parameters[3] =
-        (struct dl_plot_parameter){.name = "unit_bytes", .number = small ? 1048576 : 1073741824};
     out->blocks = (struct dl_plot_blocks){.first = PARTS,
                                           .count = 7,
                                           .sum = PARTS + 7,
                                           .limit = dl_known(capacity_bytes) ? PARTS + 8 : -1,
                                           .limit_name = "capacity",
                                           .names = part_names,
-                                          .unit_scale = small ? 1048576 : 1073741824,
-                                          .unit_name = small ? "MiB" : "GiB"};
-    out->parameters[4] = (struct dl_plot_parameter){
-        .name = "capacity_bytes", .number = dl_known(capacity_bytes) ? capacity_bytes : 0};
-    out->parameters[5] = (struct dl_plot_parameter){
-        .name = "master",
-        .number =
-            dl_memory_weight_bytes(p.rows[0].plan.precision, p.rows[0].plan.master_weights) > 4};
+                                          .unit_scale = unit_bytes,
+                                          .unit_name = out->parameters[2].text};
     return DL_OK;
 }

@@ -40,17 +40,25 @@ static void add_curve(struct dl_figure *out, int group, const struct dl_memory_c
     }
 }
 
-static const char *unit_of(double most_bytes, double *unit_bytes) {
+double dl_plot_memory_unit(struct dl_figure *out, const char *unit_name, double most_bytes,
+                           const struct dl_plan *plan, double capacity_bytes) {
     const bool small = most_bytes < 2e9;
-    *unit_bytes = small ? 1048576 : 1073741824;
-    return small ? "MiB" : "GiB";
+    const double unit_bytes = small ? 1048576 : 1073741824;
+    out->parameters[2] =
+        (struct dl_plot_parameter){.name = unit_name, .text = small ? "MiB" : "GiB"};
+    dl_plot_set(out, 3, "unit_bytes", unit_bytes);
+    dl_plot_set(out, 4, "capacity_bytes", dl_known(capacity_bytes) ? capacity_bytes : 0);
+    dl_plot_set(out, 5, "master",
+                dl_memory_weight_bytes(plan->precision, plan->master_weights) > 4);
+    return unit_bytes;
 }
 
 static void name(struct dl_arena *arena, const struct dl_plot_one *p, struct dl_figure *out) {
     const struct dl_course *course = &p->prediction.course;
     const double capacity_bytes = p->prediction.memory.capacity_bytes;
-    double unit_bytes;
-    const char *unit = unit_of(p->prediction.memory.total_bytes, &unit_bytes);
+    const double unit_bytes = dl_plot_memory_unit(
+        out, "bytes_unit", p->prediction.memory.total_bytes, &p->plan, capacity_bytes);
+    const char *unit = out->parameters[2].text;
     for (int s = 0; s < course->memory_count; s++) {
         const struct dl_memory *m = &course->memory[s].parts;
         out->labels[s] =
@@ -69,13 +77,6 @@ static void name(struct dl_arena *arena, const struct dl_plot_one *p, struct dl_
                         : dl_plot_join(arena, p->details,
                                        dl_arena_printf(arena, "%d equal micro-batches left out",
                                                        course->left_out_micro_batches));
-    out->parameters[2] = (struct dl_plot_parameter){.name = "bytes_unit", .text = unit};
-    out->parameters[3] = (struct dl_plot_parameter){.name = "unit_bytes", .number = unit_bytes};
-    out->parameters[4] = (struct dl_plot_parameter){
-        .name = "capacity_bytes", .number = dl_known(capacity_bytes) ? capacity_bytes : 0};
-    out->parameters[5] = (struct dl_plot_parameter){
-        .name = "master",
-        .number = dl_memory_weight_bytes(p->plan.precision, p->plan.master_weights) > 4};
 }
 
 bool dl_plot_memory_course(struct dl_arena *arena, const struct dl_plot_one *p,

@@ -19,7 +19,7 @@ static const struct dl_column columns[] = {
 };
 
 static enum dl_code add_bar(struct dl_table *table, const struct dl_inputs *inputs,
-                            const struct dl_plot_prediction *r, const struct dl_plot_bar *bar,
+                            const struct dl_predicted_row *r, const struct dl_plot_bar *bar,
                             struct dl_err *err) {
     const struct dl_prediction *p = &r->prediction;
     const struct dl_throughput t =

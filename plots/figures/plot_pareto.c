@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/core/csv.h"
+#include "model/core/text.h"
 #include "plots/figures/plot.h"
 
 static const struct dl_column columns[] = {
@@ -130,15 +131,11 @@ static void mark_best(struct plan *plans, int count) {
 static enum dl_code number_groups(const struct dl_csv *csv, struct plan *plans, int count,
                                   struct dl_figure *out, struct dl_err *err) {
     for (int i = 0; i < count; i++) {
-        for (int g = 0; g < out->group_count && plans[i].group == 0; g++) {
-            if (strcmp(out->labels[g], plans[i].strategy) == 0) plans[i].group = g + 1;
-        }
-        if (plans[i].group > 0) continue;
-        if (out->group_count == DL_PLOT_CURVES)
+        plans[i].group =
+            dl_text_place(out->labels, &out->group_count, DL_PLOT_CURVES, plans[i].strategy) + 1;
+        if (plans[i].group == 0)
             return dl_fail(err, DL_ERR_USAGE, "more than %d strategies in %s", (int)DL_PLOT_CURVES,
                            csv->name);
-        out->labels[out->group_count++] = plans[i].strategy;
-        plans[i].group = out->group_count;
     }
     return DL_OK;
 }

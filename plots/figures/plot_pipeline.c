@@ -117,11 +117,9 @@ static void name(struct dl_arena *arena, const struct dl_plot_one *p, const stru
                                 .names = &kinds[1],
                                 .unit_scale = out->parameters[1].number,
                                 .unit_name = out->parameters[0].text};
-    out->parameters[2] =
-        (struct dl_plot_parameter){.name = "iteration_s", .number = p->prediction.iteration_s};
-    out->parameters[3] = (struct dl_plot_parameter){.name = "chunks", .number = chart->parts};
-    out->parameters[4] =
-        (struct dl_plot_parameter){.name = "named", .number = chart->passes <= NAMED_PASSES};
+    dl_plot_set(out, 2, "iteration_s", p->prediction.iteration_s);
+    dl_plot_set(out, 3, "chunks", chart->parts);
+    dl_plot_set(out, 4, "named", chart->passes <= NAMED_PASSES);
     for (int s = 0; s < chart->stages; s++) {
         out->labels[s] = dl_arena_printf(arena, "stage %d", s + 1);
         out->notes[s] =

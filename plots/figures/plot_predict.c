@@ -4,7 +4,6 @@
 #include "plots/figures/plot.h"
 
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b) {
-    if (a == NULL || b == NULL) return NULL;
     return dl_arena_printf(arena, "%s%s%s", a, a[0] != 0 && b[0] != 0 ? ", " : "", b);
 }
 
@@ -25,7 +24,6 @@ const char *dl_plot_details(struct dl_arena *arena, const struct dl_inputs *inpu
                             const struct dl_plan *plan, const char *more) {
     const char *devices = devices_of(inputs, plan, arena);
     const char *batch = dl_inputs_batch(inputs, plan, arena);
-    if (devices == NULL || batch == NULL) return NULL;
     const char *precision = dl_precision_names[plan->precision];
     return dl_plot_join(arena,
                         dl_arena_printf(arena, "%s, %s, %s%s, %s", inputs->system->name, devices,
@@ -92,7 +90,7 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
     for (int f = 0; f < inputs->framework_count; f++) {
         int without = 0;
         for (size_t n = 0; n < inputs->node_count; n++) {
-            struct dl_plot_prediction *row = &out->rows[out->count];
+            struct dl_predicted_row *row = &out->rows[out->count];
             struct dl_err inner = {0};
             row->framework = inputs->frameworks[f];
             const enum dl_code code = dl_inputs_predict(
@@ -145,6 +143,10 @@ enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_opt
                           context->arena, &out->plan, &out->prediction, err));
     out->details = dl_plot_details(context->arena, &p.inputs, &out->plan, framework->name);
     return DL_OK;
+}
+
+void dl_plot_set(struct dl_figure *figure, int index, const char *name, double number) {
+    figure->parameters[index] = (struct dl_plot_parameter){.name = name, .number = number};
 }
 
 void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two) {

@@ -75,7 +75,7 @@ static bool write_cell(FILE *file, struct dl_arena *arena, const struct dl_colum
 static bool write_data(FILE *file, struct dl_arena *arena, const struct dl_table *table) {
     bool good = fputs("$data << DL_END_OF_DATA\n", file) >= 0;
     for (int r = 0; r < table->row_count && good; r++) {
-        const union dl_cell *cells = &table->cells[(size_t)r * (size_t)table->column_count];
+        const union dl_cell *cells = dl_table_cells(table, r);
         if (r > 0 && cells[0].integer != cells[-table->column_count].integer)
             good = fputs("\n\n", file) >= 0;
         for (int c = 0; c < table->column_count && good; c++) {

@@ -82,10 +82,6 @@ static void add_pass(struct dl_table *table, int group, const char *label,
     cells[MARKER_SHARE].number = values[4];
 }
 
-static union dl_cell *row_of(const struct dl_table *table, int row) {
-    return &table->cells[(size_t)row * (size_t)table->column_count];
-}
-
 struct kind {
     const char *name;
     double share;
@@ -103,7 +99,7 @@ static void rank_kinds(struct dl_figure *out, struct dl_arena *arena) {
     struct kind kinds[MAX_KINDS];
     int count = 0;
     for (int r = 0; r < out->table.row_count; r++) {
-        const union dl_cell *c = row_of(&out->table, r);
+        const union dl_cell *c = dl_table_cells(&out->table, r);
         int k = 0;
         while (k < count && strcmp(kinds[k].name, c[KIND].string) != 0) k++;
         if (k == MAX_KINDS) k--; /* more share the last place; they are small in any case */
@@ -113,7 +109,7 @@ static void rank_kinds(struct dl_figure *out, struct dl_arena *arena) {
     qsort(kinds, (size_t)count, sizeof *kinds, by_share);
     double others = 0;
     for (int r = 0; r < out->table.row_count; r++) {
-        union dl_cell *c = row_of(&out->table, r);
+        union dl_cell *c = dl_table_cells(&out->table, r);
         int k = 0;
         while (k < count && k < OWN_KINDS && strcmp(kinds[k].name, c[KIND].string) != 0) k++;
         c[KIND_RANK].integer = k + 1;
@@ -134,9 +130,9 @@ static bool near(double a, double b) { return fabs(a - b) <= 0.02 * fmax(fabs(a)
 /* Layers of one kind and pass in the same place get one marker, with their time together. */
 static void merge_markers(const struct dl_table *table) {
     for (int r = 0; r < table->row_count; r++) {
-        union dl_cell *c = row_of(table, r);
+        union dl_cell *c = dl_table_cells(table, r);
         for (int k = 0; k < r; k++) {
-            union dl_cell *other = row_of(table, k);
+            union dl_cell *other = dl_table_cells(table, k);
             if (other[GROUP].integer != c[GROUP].integer || !dl_known(other[MARKER_SHARE].number) ||
                 strcmp(other[KIND].string, c[KIND].string) != 0 ||
                 !near(other[INTENSITY].number, c[INTENSITY].number) ||
@@ -164,7 +160,7 @@ static double share_of_bandwidth(const struct dl_cost *cost, const struct dl_wor
 static int above_the_roof(const struct dl_table *table) {
     int count = 0;
     for (int r = 0; r < table->row_count; r++) {
-        const union dl_cell *c = row_of(table, r);
+        const union dl_cell *c = dl_table_cells(table, r);
         count += c[RATE].number > 1.001 * c[ROOF].number;
     }
     return count;
@@ -206,11 +202,9 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
                                  workload->name, device->name, 100 * bandwidth_share,
                                  above == 0 ? "" : "; above the roof: Winograd, FFT");
     out->subtitle = dl_plot_details(context->arena, &p.inputs, plan, p.rows[0].framework->name);
-    out->parameters[0] =
-        (struct dl_plot_parameter){.name = "peak_flop_per_s", .number = roof.peak_flop_per_s};
-    out->parameters[1] = (struct dl_plot_parameter){.name = "bandwidth_bytes_per_s",
-                                                    .number = roof.bandwidth_bytes_per_s};
-    out->parameters[2] = (struct dl_plot_parameter){.name = "above", .number = above};
+    dl_plot_set(out, 0, "peak_flop_per_s", roof.peak_flop_per_s);
+    dl_plot_set(out, 1, "bandwidth_bytes_per_s", roof.bandwidth_bytes_per_s);
+    dl_plot_set(out, 2, "above", above);
     out->curves =
         (struct dl_plot_curves){.x = 3,
                                 .curve = 5,

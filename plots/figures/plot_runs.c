@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/core/text.h"
 #include "plots/figures/plot.h"
 #include "predict/options/where.h"
 
@@ -24,21 +25,6 @@ static enum dl_code read_filters(struct dl_context *context, const struct dl_opt
     return dl_filters_read(options, context->arena, out, err);
 }
 
-/* Distinct values of a column, at most `max`; returns how many. */
-static int values_of(const struct dl_csv *csvs, int count, const char *column, const char **out,
-                     int max) {
-    int found = 0;
-    for (int i = 0; i < count; i++) {
-        for (int r = 0; r < csvs[i].row_count && found < max; r++) {
-            const char *text = dl_filter_cell(&csvs[i], r, column);
-            bool known = text[0] == 0;
-            for (int k = 0; k < found && !known; k++) known = strcmp(out[k], text) == 0;
-            if (!known) out[found++] = text;
-        }
-    }
-    return found;
-}
-
 /* Reports which condition no row meets, and the available values. */
 static enum dl_code fail_empty(const struct dl_filters *filters, const struct dl_csv *csvs,
                                int count, struct dl_err *err) {
@@ -53,7 +39,7 @@ static enum dl_code fail_empty(const struct dl_filters *filters, const struct dl
         }
         if (met) continue;
         const char *values[33], *near;
-        const int n = values_of(csvs, count, filter->column, values, 32);
+        const int n = dl_filter_values(csvs, count, filter->column, false, values, 32);
         char all[400] = "";
         values[n] = NULL;
         near = dl_suggest(filter->value, values);

@@ -172,12 +172,9 @@ static int values_of(const struct dl_plot_runs *runs, int key, const char **valu
     *more = false;
     for (int i = 0; i < runs->count; i++) {
         const char *value = runs->rows[i].keys[key];
-        bool known = runs->rows[i].group == 0 || value[0] == 0;
-        for (int v = 0; v < count && !known; v++) known = strcmp(values[v], value) == 0;
-        if (known) continue;
-        *more = count == most;
+        if (runs->rows[i].group == 0 || value[0] == 0) continue;
+        *more = dl_text_place(values, &count, most, value) < 0;
         if (*more) break;
-        values[count++] = value;
     }
     return count;
 }
@@ -263,7 +260,7 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
 }
 
 static int by_throughput(const void *a, const void *b) {
-    const struct dl_plot_prediction *const *x = a, *const *y = b;
+    const struct dl_predicted_row *const *x = a, *const *y = b;
     const double s = (*x)->prediction.throughput_samples_per_s,
                  t = (*y)->prediction.throughput_samples_per_s;
     return s > t ? -1 : s < t;
@@ -273,8 +270,8 @@ static int by_throughput(const void *a, const void *b) {
  * returns how many. `ideal` is not a real choice and is excluded unless it was requested by
  * name. */
 static int fastest(struct dl_context *context, const struct dl_plot_predictions *p,
-                   const struct dl_plot_prediction **chosen) {
-    const struct dl_plot_prediction *last[64] = {NULL};
+                   const struct dl_predicted_row **chosen) {
+    const struct dl_predicted_row *last[64] = {NULL};
     int count = 0;
     for (int i = 0; i < p->count && count < 64; i++) {
         if (i + 1 < p->count && p->rows[i + 1].framework == p->rows[i].framework) continue;
@@ -296,14 +293,14 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
                                    struct dl_figure *out, struct dl_err *err) {
     struct dl_plot_predictions p = {.count = 0};
     DL_TRY(dl_plot_predict(context, options, "scaling", &p, err));
-    const struct dl_plot_prediction *chosen[DL_PLOT_CURVES];
+    const struct dl_predicted_row *chosen[DL_PLOT_CURVES];
     struct dl_plot_point *points = dl_arena_alloc(context->arena, (size_t)p.count, sizeof *points);
     int count = 0;
     out->group_count = fastest(context, &p, chosen);
     for (int g = 0; g < out->group_count; g++) {
         out->labels[g] = chosen[g]->framework->name;
         for (int i = 0; i < p.count; i++) {
-            const struct dl_plot_prediction *r = &p.rows[i];
+            const struct dl_predicted_row *r = &p.rows[i];
             if (r->framework != chosen[g]->framework) continue;
             const double samples = r->plan.global_batch_samples;
             points[count++] = (struct dl_plot_point){
@@ -330,8 +327,8 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
 enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options *options,
                              struct dl_figure *out, struct dl_err *err) {
     const bool files = options->positional_count > 1;
-    out->parameters[0] = (struct dl_plot_parameter){.name = "measured", .number = files};
-    out->parameters[1] = (struct dl_plot_parameter){.name = "share", .number = 0};
+    dl_plot_set(out, 0, "measured", files);
+    dl_plot_set(out, 1, "share", 0);
     dl_plot_scaling_curves(out, files);
     return files ? from_files(context, options, out, err)
                  : predicted_only(context, options, out, err);

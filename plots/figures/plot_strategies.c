@@ -141,8 +141,8 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
     out->title = dl_arena_printf(context->arena, "Throughput per device of %s by strategy",
                                  inputs.workload->name);
     out->subtitle = dl_plot_details(context->arena, &inputs, plan, name);
-    out->parameters[0] = (struct dl_plot_parameter){.name = "measured", .number = 0};
-    out->parameters[1] = (struct dl_plot_parameter){.name = "share", .number = 0};
+    dl_plot_set(out, 0, "measured", 0);
+    dl_plot_set(out, 1, "share", 0);
     dl_plot_scaling_curves(out, false);
     if (out->group_count > 3) out->height = 600; /* two rows of panels */
     return DL_OK;

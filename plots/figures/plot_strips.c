@@ -25,10 +25,7 @@ static void put_strip(const struct dl_figure *f, int group, const struct dl_axis
         }
     }
     for (int i = 0; i < width; i++) {
-        if (color && kinds[i] > 0)
-            dl_text_printf(out, "\033[38;5;%dm", dl_symbol_colors[(kinds[i] - 1) % DL_SYMBOLS]);
-        dl_text_add(out, cells[i] == NULL ? " " : cells[i]);
-        if (color && kinds[i] > 0) dl_text_add(out, "\033[0m");
+        dl_plot_mark(out, cells[i] == NULL ? " " : cells[i], color ? kinds[i] - 1 : -1);
     }
     dl_text_add(out, "\n");
 }
@@ -52,8 +49,7 @@ const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, boo
     dl_axis_widen(&axis, 0.02);
     dl_axis_choose_ticks(&axis);
     const int width = (columns < MAX_COLUMNS ? columns : MAX_COLUMNS) - margin - 4;
-    dl_text_printf(&out, " %s\n %s\n\n", dl_plot_label(arena, figure->title, (size_t)columns - 2),
-                   dl_plot_label(arena, figure->subtitle, (size_t)columns - 2));
+    dl_plot_heading(&out, figure, columns);
     for (int g = 1; g <= figure->group_count; g++) {
         dl_text_printf(&out, " %*s ", margin,
                        dl_plot_label(arena, figure->labels[g - 1], MAX_NAME));
@@ -70,9 +66,7 @@ const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, boo
     }
     dl_text_printf(&out, "\n %*s %s\n\n", margin, "", figure->strip_axis);
     for (int k = 0; figure->strips[k].symbol != NULL; k++) {
-        if (color) dl_text_printf(&out, "\033[38;5;%dm", dl_symbol_colors[k % DL_SYMBOLS]);
-        dl_text_printf(&out, " %s", figure->strips[k].symbol);
-        if (color) dl_text_add(&out, "\033[0m");
+        dl_plot_mark(&out, dl_arena_printf(arena, " %s", figure->strips[k].symbol), color ? k : -1);
         dl_text_printf(&out, " %s  ", figure->strips[k].name);
     }
     dl_text_add(&out, "\n");

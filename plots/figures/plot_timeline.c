@@ -160,7 +160,7 @@ static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p
     }
     const char *longest = longest_message(one, arena, &middle_s);
     out->parameters[3] = (struct dl_plot_parameter){.name = "longest", .text = longest};
-    out->parameters[4] = (struct dl_plot_parameter){.name = "longest_s", .number = middle_s};
+    dl_plot_set(out, 4, "longest_s", middle_s);
     return DL_OK;
 }
 
@@ -195,7 +195,6 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
                                           .names = kinds,
                                           .unit_scale = out->parameters[1].number,
                                           .unit_name = out->parameters[0].text};
-    out->parameters[2] =
-        (struct dl_plot_parameter){.name = "iteration_s", .number = one->iteration_s};
+    dl_plot_set(out, 2, "iteration_s", one->iteration_s);
     return DL_OK;
 }

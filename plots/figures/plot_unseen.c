@@ -108,7 +108,7 @@ enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv
     out->script = "unseen";
     out->width = 1000; /* names on the left, numbers on the right */
     out->height = 230 + 19 * count;
-    out->parameters[0] = (struct dl_plot_parameter){.name = "mean_pct", .number = mean};
+    dl_plot_set(out, 0, "mean_pct", mean);
     out->parameters[1] = (struct dl_plot_parameter){.name = "what", .text = what};
     static const struct dl_plot_strip strips[] = {{5, "·", "nine of ten runs are below"},
                                                   {4, "▒", "median"},

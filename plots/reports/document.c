@@ -164,9 +164,7 @@ static bool hidden(const struct dl_table *table, int column) {
     if (table->columns[column].heading == NULL) return true;
     if (table->columns[column].type != DL_COLUMN_NUMBER || table->row_count == 0) return false;
     for (int r = 0; r < table->row_count; r++) {
-        const union dl_cell *c =
-            &table->cells[(size_t)r * (size_t)table->column_count + (size_t)column];
-        if (dl_known(c->number)) return false;
+        if (dl_known(dl_table_cells(table, r)[column].number)) return false;
     }
     return true;
 }
@@ -249,9 +247,9 @@ static const char *fence_for(struct dl_arena *arena, const char *text) {
 void dl_document_code(struct dl_document *d, const char *text) {
     if (d->markdown) {
         const char *fence = fence_for(d->text.arena, text);
-        dl_text_add(&d->text, dl_arena_printf(d->text.arena, "%s\n", fence));
+        dl_text_printf(&d->text, "%s\n", fence);
         dl_text_add(&d->text, text);
-        dl_text_add(&d->text, dl_arena_printf(d->text.arena, "\n%s\n\n", fence));
+        dl_text_printf(&d->text, "\n%s\n\n", fence);
     } else {
         dl_text_add(&d->text, "<pre>");
         add(d, text);

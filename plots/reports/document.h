@@ -39,7 +39,7 @@ enum dl_code dl_document_figure(struct dl_document *d, const char *wide, const c
                                 const char *caption, struct dl_err *err);
 /* A figure drawn with characters (Markdown). */
 void dl_document_drawing(struct dl_document *d, const char *drawing, const char *caption);
-/* Ends the page; the whole text, NULL when memory is exhausted. */
+/* Ends the page; the whole text. */
 const char *dl_document_end(struct dl_document *d, const char *made_by);
 
 /* An SVG document without prolog as an element of a page: its ids get `prefix`, so that several

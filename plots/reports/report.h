@@ -20,10 +20,8 @@ struct dl_report {
 
 /* A figure of the kind that `build` fills, drawn by plots/SCRIPT.gp. DL_ERR_USAGE when these
  * options do not allow it. */
-typedef enum dl_code dl_report_builder(struct dl_context *context, const struct dl_options *options,
-                                       struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *options,
-                              dl_report_builder *build, const char *script, const char *caption,
+                              dl_plot_builder *build, const char *script, const char *caption,
                               struct dl_err *err);
 enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, const char *script,
                              const char *caption, struct dl_err *err);
@@ -43,8 +41,7 @@ enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, 
 /* How far off predictions are, the first sight first (headline.h). */
 enum dl_code dl_report_headline(struct dl_report *r, struct dl_err *err);
 /* Errors of compared rows by source, by system and all. */
-enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
-                              const char *caption, struct dl_err *err);
+void dl_report_errors(struct dl_report *r, const struct dl_comparison *c, const char *caption);
 /* Changes to settings and network that save time, for the one plan of the options. */
 enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *options,
                               struct dl_err *err);
@@ -55,7 +52,7 @@ enum dl_code dl_report_checkpoint(struct dl_report *r, const struct dl_options *
 enum dl_code dl_report_unseen(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
 /* How many nodes of `framework`, and their time, cost and energy. */
 void dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
-                    const struct dl_plot_prediction *rows, int count,
+                    const struct dl_predicted_row *rows, int count,
                     const struct dl_framework *framework);
 /* How the runs of the files were measured: repeats with intervals, environment. */
 enum dl_code dl_report_repeats(struct dl_report *r, struct dl_err *err);

@@ -93,8 +93,7 @@ static enum dl_code add_rungs(struct dl_report *r, const struct dl_options *one,
         int tasks = 0, failed = 0;
         double sum_s = 0, first_s = INFINITY, last_s = 0;
         for (int i = 0; i < figure->table.row_count; i++) {
-            const union dl_cell *t =
-                &figure->table.cells[(size_t)i * (size_t)figure->table.column_count];
+            const union dl_cell *t = dl_table_cells(&figure->table, i);
             if (t[TASK_GROUP].integer != g) continue;
             tasks++;
             failed += t[TASK_FAILED].integer != 0;

@@ -67,7 +67,7 @@ static void put_lines(struct dl_report *r, const char *text) {
 }
 
 void dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
-                    const struct dl_plot_prediction *rows, int count,
+                    const struct dl_predicted_row *rows, int count,
                     const struct dl_framework *framework) {
     static const double SAMPLES = 1e6;
     struct dl_arena *arena = r->context->arena;
@@ -81,11 +81,7 @@ void dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
     dl_table_init(&table, arena, own, COUNT);
     const bool whole = inputs->length.tokens > 0 || inputs->length.epoch_count > 0;
     for (int i = 0; i < count; i++) {
-        const struct dl_prediction_row row = {
-            inputs->system,      dl_inputs_workload(inputs, rows[i].framework),
-            rows[i].framework,   &rows[i].plan,
-            &rows[i].prediction, &inputs->length,
-            &inputs->rates};
+        const struct dl_prediction_row row = dl_predicted_row_of(inputs, &rows[i]);
         if (rows[i].framework != framework) continue;
         add_row(&table, &row, SAMPLES);
         dl_advice_add(advice, &row);

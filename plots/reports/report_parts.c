@@ -102,7 +102,7 @@ enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, cons
 }
 
 enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *options,
-                              dl_report_builder *build, const char *script, const char *caption,
+                              dl_plot_builder *build, const char *script, const char *caption,
                               struct dl_err *err) {
     struct dl_figure figure = {.group_count = 0};
     struct dl_context quiet = *r->context; /* its message is on the page */
@@ -259,16 +259,14 @@ enum dl_code dl_report_headline(struct dl_report *r, struct dl_err *err) {
     return DL_OK;
 }
 
-enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
-                              const char *caption, struct dl_err *err) {
+void dl_report_errors(struct dl_report *r, const struct dl_comparison *c, const char *caption) {
     struct dl_error_summary *list = NULL;
     int count = 0;
     struct dl_table table;
-    DL_TRY(dl_compare_summarize(c, &list, &count, err));
+    dl_compare_summarize(c, &list, &count);
     dl_compare_summary_init(&table, r->context->arena);
     for (int i = 0; i < count && i < LIST_MOST; i++) dl_compare_summary_row(&table, &list[i]);
     dl_document_table(&r->page, &table, caption);
-    return DL_OK;
 }
 
 /* Ids of the formulas that a prediction used, each once. */

@@ -12,8 +12,8 @@
 
 enum { MAX_FILES = 64 };
 
-struct answer {                                       /* the prediction that the page is about */
-    const struct dl_plot_prediction *best, *smallest; /* same framework: on most nodes, on fewest */
+struct answer {                                     /* the prediction that the page is about */
+    const struct dl_predicted_row *best, *smallest; /* same framework: on most nodes, on fewest */
     const struct dl_plot_predictions *all;
 };
 
@@ -26,7 +26,7 @@ static struct answer find_answer(const struct dl_plot_predictions *p) {
         most = p->rows[i].plan.nodes > most ? p->rows[i].plan.nodes : most;
     for (int pass = 0; pass < 2 && a.best == NULL; pass++) { /* second: nothing fits */
         for (int i = 0; i < p->count; i++) {
-            const struct dl_plot_prediction *r = &p->rows[i];
+            const struct dl_predicted_row *r = &p->rows[i];
             const bool ideal = p->inputs.framework_count > 1 && dl_framework_is_bound(r->framework);
             const bool loose =
                 p->inputs.framework_count > 1 && r->framework->sync.asynchronous && most > 1;
@@ -40,7 +40,7 @@ static struct answer find_answer(const struct dl_plot_predictions *p) {
     if (a.best == NULL) a.best = &p->rows[p->count - 1];
     a.smallest = a.best;
     for (int i = 0; i < p->count; i++) {
-        const struct dl_plot_prediction *r = &p->rows[i];
+        const struct dl_predicted_row *r = &p->rows[i];
         if (r->framework == a.best->framework && r->plan.nodes < a.smallest->plan.nodes)
             a.smallest = r;
     }
@@ -62,7 +62,7 @@ static const char *question(struct dl_arena *arena, const struct answer *a) {
 }
 
 static const char *answer_text(struct dl_arena *arena, const struct answer *a) {
-    const struct dl_plot_prediction *b = a->best;
+    const struct dl_predicted_row *b = a->best;
     const struct dl_prediction *p = &b->prediction;
     const long long devices = (long long)(b->plan.nodes * b->plan.devices_per_node);
     const char *epoch = dl_known(p->epoch_s)
@@ -112,15 +112,9 @@ static const struct dl_column scaling_columns[] = {
 enum { SEQUENCE_COLUMNS = 4 }; /* the last ones, of sequences alone */
 
 static void add_row(struct dl_table *table, const struct dl_inputs *inputs,
-                    const struct dl_plot_prediction *r) {
+                    const struct dl_predicted_row *r) {
     const struct dl_prediction *p = &r->prediction;
-    const struct dl_prediction_row row = {inputs->system,
-                                          dl_inputs_workload(inputs, r->framework),
-                                          r->framework,
-                                          &r->plan,
-                                          p,
-                                          NULL,
-                                          NULL};
+    const struct dl_prediction_row row = dl_predicted_row_of(inputs, r);
     const struct dl_throughput t = dl_rows_throughput(&row);
     dl_table_add(
         table, {.string = r->framework->name}, {.integer = r->plan.nodes},
@@ -144,7 +138,7 @@ static void tables(struct dl_report *r, const struct answer *a) {
     dl_table_init(&own, r->context->arena, scaling_columns, columns);
     dl_table_init(&others, r->context->arena, named, columns);
     for (int i = 0; i < a->all->count; i++) {
-        const struct dl_plot_prediction *row = &a->all->rows[i];
+        const struct dl_predicted_row *row = &a->all->rows[i];
         if (row->framework == a->best->framework) add_row(&own, &a->all->inputs, row);
         if (row->plan.nodes == a->best->plan.nodes) add_row(&others, &a->all->inputs, row);
     }
@@ -291,7 +285,7 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
         struct dl_error_summary *list = NULL;
         int groups = 0;
         add_alike(&all, a, &kinds[k], &one);
-        DL_TRY(dl_compare_summarize(&one, &list, &groups, err));
+        dl_compare_summarize(&one, &list, &groups);
         if (one.count == 0 || groups < 2) {
             dl_table_add(&table, {.string = kinds[k].name}, {.integer = 0});
             continue;
@@ -418,11 +412,8 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     const struct dl_options last =
         dl_report_with(&one, "nodes", dl_arena_printf(arena, "%" PRId64, a.best->plan.nodes));
     DL_TRY(dl_report_advice(r, &last, err));
-    const struct dl_prediction_row row = {
-        p.inputs.system,     dl_inputs_workload(&p.inputs, a.best->framework),
-        a.best->framework,   plan,
-        &a.best->prediction, NULL,
-        &p.inputs.rates};
+    struct dl_prediction_row row = dl_predicted_row_of(&p.inputs, a.best);
+    row.length = NULL;
     DL_TRY(dl_report_checkpoint(r, &last, &row, err));
     DL_TRY(accuracy(r, &a, err));
     DL_TRY(dl_report_unseen(r, &modelled, err));

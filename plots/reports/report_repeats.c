@@ -189,7 +189,7 @@ static bool same_environment(const struct dl_table *table, const struct dl_csv *
     for (int r = 0; r < table->row_count; r++) {
         bool equal = true;
         for (int c = 0; c < ENVIRONMENT && equal; c++)
-            equal = strcmp(table->cells[(size_t)r * ENVIRONMENT + (size_t)c].string,
+            equal = strcmp(dl_table_cells(table, r)[c].string,
                            cell(csv, row, environment_columns[c].key)) == 0;
         if (equal) return true;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/statistics/stats.h"
+#include "model/core/text.h"
 #include "plots/reports/report.h"
 
 enum {
@@ -46,11 +47,9 @@ static void measure(struct dl_report *r, struct runs *x) {
 /* Distinct values of a key in order of appearance, at most `max`; returns how many. */
 static int values_of(const struct runs *x, int key, const char **out, int max) {
     int count = 0;
-    for (int i = 0; i < x->all.count && count < max; i++) {
+    for (int i = 0; i < x->all.count; i++) {
         const char *value = x->all.rows[i].keys[key];
-        bool known = value[0] == 0;
-        for (int k = 0; k < count && !known; k++) known = strcmp(out[k], value) == 0;
-        if (!known) out[count++] = value;
+        if (value[0] != 0) dl_text_place(out, &count, max, value);
     }
     return count;
 }
@@ -337,9 +336,8 @@ static enum dl_code judged(struct dl_report *r, const struct runs *x, struct dl_
     DL_TRY(limits(r, x, err));
     dl_document_section(&r->page, "Accuracy");
     DL_TRY(dl_report_headline(r, err));
-    DL_TRY(dl_report_errors(r, &x->compared,
-                            "Error of the predicted time: absolute values, except for the bias.",
-                            err));
+    dl_report_errors(r, &x->compared,
+                     "Error of the predicted time: absolute values, except for the bias.");
     const struct dl_options by =
         dl_option_given(&r->options, "by")
             ? r->options

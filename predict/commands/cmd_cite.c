@@ -51,16 +51,13 @@ static enum dl_code read_sources(struct dl_context *context, struct sources *out
                                  struct dl_err *err) {
     const struct dl_data *data = &context->data;
     *out = (struct sources){.count = 0};
-    for (int d = 0; d < data->directory_count; d++) {
-        const char *path = dl_arena_printf(context->arena, "%s/SOURCES.md", data->directories[d]);
-        char *text;
-        size_t length;
-        if (access(path, R_OK) != 0) continue;
-        DL_TRY(dl_data_read(data, path, MOST_BYTES, context->arena, &text, &length, err));
-        parse(text, context->arena, out);
-        return DL_OK;
-    }
-    return dl_fail(err, DL_ERR_SYSTEM, "no SOURCES.md in the data directories");
+    const char *path = dl_data_file(data, "SOURCES.md", context->arena);
+    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "no SOURCES.md in the data directories");
+    char *text;
+    size_t length;
+    DL_TRY(dl_data_read(data, path, MOST_BYTES, context->arena, &text, &length, err));
+    parse(text, context->arena, out);
+    return DL_OK;
 }
 
 /* Whether a JSON text has the key as a whole string, or in a list separated by ", ". */

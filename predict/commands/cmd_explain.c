@@ -14,6 +14,7 @@
 #include "predict/inputs/inputs.h"
 #include "predict/output/what_if_note.h"
 #include "predict/inputs/heterogeneous_inputs.h"
+#include "predict/output/predicted.h"
 #include "predict/output/rows.h"
 #include "predict/manual/wrap.h"
 
@@ -334,8 +335,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_predict(&(struct dl_inputs_case){&inputs, framework, inputs.nodes[0], true},
                              context->arena, &plan, &prediction, err));
     dl_inputs_note_files(context, &inputs);
-    const struct dl_prediction_row row = {inputs.system, inputs.workload, framework,    &plan,
-                                          &prediction,   &inputs.length,  &inputs.rates};
+    const struct dl_prediction_row row = dl_row_of(&inputs, framework, &plan, &prediction);
     struct dl_explain_limits limits;
     dl_explain_limits(&inputs, &row, context->arena, &limits);
     struct dl_table table;

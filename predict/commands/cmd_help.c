@@ -155,26 +155,13 @@ const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *o) {
 
 static void add_option(struct dl_text *t, const struct dl_option *o) {
     const char *usage = dl_option_usage(t->arena, o); /* on a separate line when it is long */
-    dl_text_add(t, dl_arena_printf(
-                       t->arena, usage != NULL && strlen(usage) > 32 ? "  %s\n%35s" : "  %-32s %s",
-                       usage, ""));
+    dl_text_printf(t, usage != NULL && strlen(usage) > 32 ? "  %s\n%35s" : "  %-32s %s", usage, "");
     dl_text_wrap(t, o->help, 35, 100);
 }
 
 static void grouped_option(struct dl_text *t, const struct dl_option *o, bool first) {
-    if (first) dl_text_add(t, dl_arena_printf(t->arena, "\n%s\n", o->group));
+    if (first) dl_text_printf(t, "\n%s\n", o->group);
     add_option(t, o);
-}
-
-/* Whether a list of words between spaces holds the word; NULL holds any. */
-static bool holds(const char *list, const char *word) {
-    const size_t length = strlen(word);
-    for (const char *at = list; at != NULL; at += strcspn(at, " ")) {
-        at += strspn(at, " ");
-        if (*at == 0) return false;
-        if (strncmp(at, word, length) == 0 && (at[length] == ' ' || at[length] == 0)) return true;
-    }
-    return true;
 }
 
 /* The options that most people need, then the names of the others by group. */
@@ -183,30 +170,28 @@ static void common_options(struct dl_text *t, const struct dl_command *command) 
     const int count = dl_option_list(command, list);
     const char *group = "", *names = NULL;
     for (int i = 0; i < count; i++) {
-        if (!holds(command->common, list[i]->name)) continue;
+        if (!dl_words_hold(command->common, list[i]->name)) continue;
         grouped_option(t, list[i], strcmp(group, list[i]->group) != 0);
         group = list[i]->group;
     }
-    dl_text_add(t, dl_arena_printf(t->arena,
-                                   "\nOther options ('dlmodel %s --help-all' explains "
-                                   "them)\n",
-                                   command->name));
+    dl_text_printf(t,
+                   "\nOther options ('dlmodel %s --help-all' explains "
+                   "them)\n",
+                   command->name);
     for (int i = 0; i < count; i++) {
         const bool last = i + 1 == count || strcmp(list[i + 1]->group, list[i]->group) != 0;
-        if (!holds(command->common, list[i]->name))
+        if (!dl_words_hold(command->common, list[i]->name))
             names = dl_arena_printf(t->arena, "%s --%s", names == NULL ? "" : names, list[i]->name);
         if (!last || names == NULL) continue;
-        dl_text_add(t, dl_arena_printf(t->arena, "  %s\n      ", list[i]->group));
+        dl_text_printf(t, "  %s\n      ", list[i]->group);
         dl_text_wrap(t, names + 1, 6, 100);
         names = NULL;
     }
 }
 
 static void command_help(struct dl_text *t, const struct dl_command *command, bool all) {
-    struct dl_arena *arena = t->arena;
-    dl_text_add(t, dl_arena_printf(arena,
-                                   "dlmodel %s: %s\n\nUsage: dlmodel [global options] %s %s\n\n",
-                                   command->name, command->summary, command->name, command->usage));
+    dl_text_printf(t, "dlmodel %s: %s\n\nUsage: dlmodel [global options] %s %s\n\n", command->name,
+                   command->summary, command->name, command->usage);
     dl_text_wrap(t, command->purpose, 0, 100);
     if (command->instead != NULL) {
         dl_text_add(t, "\n");
@@ -214,22 +199,22 @@ static void command_help(struct dl_text *t, const struct dl_command *command, bo
     }
     dl_text_add(t, "\nExamples\n");
     for (int i = 0; command->examples[i] != NULL; i++)
-        dl_text_add(t, dl_arena_printf(arena, "  %s\n", command->examples[i]));
+        dl_text_printf(t, "  %s\n", command->examples[i]);
     if (all || command->common == NULL)
         dl_option_each(t, command, grouped_option);
     else
         common_options(t, command);
     dl_text_add(t, "\n");
-    dl_text_wrap(t,
-                 dl_arena_printf(
-                     arena, "Global options: 'dlmodel help'. Exit status: 'dlmodel help exit'%s%s.",
-                     command->exit_notes == NULL ? "" : "; here ",
-                     command->exit_notes == NULL ? "" : command->exit_notes),
-                 0, 100);
+    dl_text_wrap(
+        t,
+        dl_arena_printf(t->arena,
+                        "Global options: 'dlmodel help'. Exit status: 'dlmodel help exit'%s%s.",
+                        command->exit_notes == NULL ? "" : "; here ",
+                        command->exit_notes == NULL ? "" : command->exit_notes),
+        0, 100);
 }
 
 static void overview(struct dl_text *t, const struct dl_context *context) {
-    struct dl_arena *arena = t->arena;
     dl_text_add(
         t, "dlmodel: how will training of a deep network scale on a cluster, and what limits it?\n"
            "\n"
@@ -237,8 +222,8 @@ static void overview(struct dl_text *t, const struct dl_context *context) {
            "\n"
            "Commands\n");
     for (int i = 0; context->commands[i] != NULL; i++) {
-        dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", context->commands[i]->name,
-                                       context->commands[i]->summary));
+        dl_text_printf(t, "  %-12s %s\n", context->commands[i]->name,
+                       context->commands[i]->summary);
     }
     dl_text_add(t, "\nGlobal options (before the command or after it)\n");
     for (const struct dl_option *o = context->global_options; o != NULL && o->name != NULL; o++)
@@ -250,7 +235,7 @@ static void overview(struct dl_text *t, const struct dl_context *context) {
                    "\n"
                    "'dlmodel COMMAND --help' explains a command, 'dlmodel help TOPIC' a topic:\n");
     for (const struct topic *topic = topics; topic->name != NULL; topic++) {
-        dl_text_add(t, dl_arena_printf(arena, "  %-12s %s\n", topic->name, topic->summary));
+        dl_text_printf(t, "  %-12s %s\n", topic->name, topic->summary);
     }
     dl_text_add(t, "  theory       the theory manual; theory F-NCCL: one formula\n");
 }

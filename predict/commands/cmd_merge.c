@@ -29,7 +29,7 @@ struct record {
 
 struct records {
     struct record *list;
-    size_t count, capacity;
+    size_t count;
 };
 
 enum { MAX_BYTES = 2000000000 };
@@ -49,20 +49,6 @@ static int lines_in(const char *text, size_t length) {
     int count = 0;
     for (size_t i = 0; i < length; i++) count += text[i] == '\n';
     return count;
-}
-
-static enum dl_code add_record(struct records *all, const struct record *one, struct dl_err *err) {
-    if (all->count == all->capacity) {
-        const size_t capacity = all->capacity > 0 ? 2 * all->capacity : 1024;
-        struct record *more = realloc(all->list, capacity * sizeof *more);
-        if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        all->list = more;
-        all->capacity = capacity;
-    }
-    all->list[all->count] = *one;
-    all->list[all->count].place = all->count;
-    all->count++;
-    return DL_OK;
 }
 
 /* The first cell as a number from 1. */
@@ -88,7 +74,9 @@ static enum dl_code read_part(const char *path, struct dl_arena *arena, struct r
                               "the last line is cut: write this part again");
         if (at > 0) {
             DL_TRY(read_row(&one, err));
-            DL_TRY(add_record(all, &one, err));
+            one.place = all->count;
+            all->list = dl_arena_grow(arena, all->list, all->count, sizeof *all->list);
+            all->list[all->count++] = one;
             continue;
         }
         if (strncmp(text, KEPT, sizeof KEPT - 1) != 0 &&
@@ -125,33 +113,26 @@ static enum dl_code check(const struct records *all, struct dl_err *err) {
     return DL_OK;
 }
 
-static enum dl_code join(struct dl_context *context, const struct dl_options *options,
-                         struct records *all, struct dl_err *err) {
+static enum dl_code run(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err) {
+    struct records all = {.list = NULL};
     struct record header = {.text = NULL};
     struct dl_text out = {.arena = context->arena};
+    if (options->positional_count == 0)
+        return dl_fail(err, DL_ERR_USAGE, "expected the parts that --shard wrote");
     for (int i = 0; i < options->positional_count; i++)
-        DL_TRY(read_part(options->positional[i], context->arena, all, &header, err));
-    if (all->count > 0) qsort(all->list, all->count, sizeof *all->list, by_row);
-    DL_TRY(check(all, err));
+        DL_TRY(read_part(options->positional[i], context->arena, &all, &header, err));
+    if (all.count > 0) qsort(all.list, all.count, sizeof *all.list, by_row);
+    DL_TRY(check(&all, err));
     const bool strip = strncmp(header.text, STRIPPED, sizeof STRIPPED - 1) == 0;
     dl_text_printf(&out, "%.*s", (int)(header.length - (strip ? sizeof STRIPPED - 1 : 0)),
                    header.text + (strip ? sizeof STRIPPED - 1 : 0));
-    for (size_t i = 0; i < all->count; i++) {
-        const struct record *one = &all->list[i];
+    for (size_t i = 0; i < all.count; i++) {
+        const struct record *one = &all.list[i];
         const size_t skip = strip ? strcspn(one->text, ",") + 1 : 0;
         dl_text_printf(&out, "%.*s", (int)(one->length - skip), one->text + skip);
     }
     return context->output(options, dl_text_string(&out), err);
-}
-
-static enum dl_code run(struct dl_context *context, const struct dl_options *options,
-                        struct dl_err *err) {
-    struct records all = {.list = NULL};
-    if (options->positional_count == 0)
-        return dl_fail(err, DL_ERR_USAGE, "expected the parts that --shard wrote");
-    const enum dl_code code = join(context, options, &all, err);
-    free(all.list);
-    return code;
 }
 
 const struct dl_command dl_cmd_merge = {

@@ -121,7 +121,8 @@ static struct dl_advice_request *advice_of(struct dl_context *context,
     q->limits = results->limits;
     q->arena = context->arena;
     for (int i = 0; i < results->count && best != NULL && !results->every_strategy; i++) {
-        const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
+        const struct dl_prediction_row row =
+            dl_predicted_row_of(results->inputs, &results->rows[i]);
         if (row.framework == best->framework) dl_advice_add(q, &row);
     }
     return q;
@@ -136,7 +137,8 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_inputs_json(context, inputs, options, &w);
     dl_jw_array(&w, "results");
     for (int i = 0; i < results->count; i++) {
-        const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
+        const struct dl_prediction_row row =
+            dl_predicted_row_of(results->inputs, &results->rows[i]);
         dl_rows_json_open(&w, &row);
         dl_heterogeneous_json(&w, &results->rows[i].prediction);
         DL_TRY(dl_checkpoint_json(context, options, &row, &w, err));
@@ -147,7 +149,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     const struct dl_predicted_row *best = dl_recommend(results);
     struct dl_gains gains = {.count = 0};
     if (best != NULL) {
-        const struct dl_prediction_row row = dl_predicted_row_of(results, best);
+        const struct dl_prediction_row row = dl_predicted_row_of(results->inputs, best);
         DL_TRY(dl_gains_find(&row, inputs->memo, context->arena, &gains, err));
     }
     dl_recommend_json(&w, results, &gains);
@@ -222,7 +224,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const struct dl_inputs *inputs = results->inputs;
     const struct dl_predicted_row *best = dl_recommend(results);
     const struct dl_prediction_row shown =
-        dl_predicted_row_of(results, best != NULL ? best : &results->rows[0]);
+        dl_predicted_row_of(results->inputs, best != NULL ? best : &results->rows[0]);
     const bool matrix = !every_row && !results->every_strategy && inputs->node_count > 1 &&
                         inputs->framework_count > 1 && inputs->heterogeneous == NULL;
     const struct dl_advice_request *q = advice_of(context, results);
@@ -266,7 +268,7 @@ static enum dl_code write_trace(const char *path, const struct dl_predicted *res
             err, DL_ERR_USAGE,
             "--trace writes one timeline: give one --framework and one number of --nodes");
     }
-    const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
+    const struct dl_prediction_row row = dl_predicted_row_of(results->inputs, &results->rows[0]);
     return dl_ends_in(path, ".et")       ? dl_chakra_write(path, &row, arena, err)
            : dl_ends_in(path, ".pickle") ? dl_snapshot_write(path, &row, arena, err)
                                          : dl_trace_write(path, &row, arena, err);
@@ -280,7 +282,7 @@ static enum dl_code print_export(struct dl_context *context, const struct dl_opt
     if (results->count != 1 || inputs->heterogeneous != NULL)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export prints one plan: give one --framework and one number of --nodes");
-    const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
+    const struct dl_prediction_row row = dl_predicted_row_of(results->inputs, &results->rows[0]);
     struct dl_export_request request = {.row = &row, .arena = context->arena};
     const struct dl_export *found = dl_export_find(format);
     if (found != NULL && found->framework != NULL)
@@ -327,11 +329,8 @@ static enum dl_code find_best(struct dl_context *context, const struct dl_option
 /* A list of systems: a line for each. */
 static enum dl_code run_list(struct dl_context *context, const struct dl_options *options,
                              struct dl_err *err) {
-    static const char *const single[] = {"trace", "export", "strategy", "heterogeneous"};
-    for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
-        if (dl_option_given(options, single[i]))
-            return dl_fail(err, DL_ERR_USAGE, "--%s: for one system at a time", single[i]);
-    }
+    const char *single = dl_option_first(options, "trace export strategy heterogeneous");
+    if (single != NULL) return dl_fail(err, DL_ERR_USAGE, "--%s: for one system at a time", single);
     return dl_best_of_each(context, options, find_best, false, err);
 }
 

@@ -59,16 +59,16 @@ struct dl_row_block {
 };
 struct dl_row_list {
     struct dl_row_block **blocks;
-    int count, block_capacity;
+    int count;
 };
-/* DL_ERR_SYSTEM: out of memory, or more than INT_MAX rows. */
+/* DL_ERR_SYSTEM: more than INT_MAX rows. */
 enum dl_code dl_row_list_add(struct dl_row_list *list, int of, double measured,
                              struct dl_arena *arena, struct dl_err *err);
 
 struct dl_comparison {
     struct dl_compared
         *rows; /* rows of the tables or, with `listed`, cases: what equal runs share */
-    int count, capacity;
+    int count;
     struct dl_arena *arena;
     /* this process does part I of N of the rows; 0 of 0 or 1: all */
     int64_t part_index, part_count;
@@ -139,9 +139,8 @@ double dl_compared_time_error_pct(const struct dl_compared *row);
 
 /* By source, by system, "all" and "all-by-source" (macro-average over sources). *out
  * in the arena. */
-enum dl_code dl_compare_summarize(const struct dl_comparison *comparison,
-                                  struct dl_error_summary **out, int *count_out,
-                                  struct dl_err *err);
+void dl_compare_summarize(const struct dl_comparison *comparison, struct dl_error_summary **out,
+                          int *count_out);
 
 /* A table of summaries. */
 void dl_compare_summary_init(struct dl_table *table, struct dl_arena *arena);

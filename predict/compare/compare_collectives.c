@@ -10,6 +10,8 @@
 
 /* A system file is read once; a missing one is remembered with the reason. */
 struct system_cache {
+    const struct dl_data *data;
+    struct dl_arena *arena;
     struct {
         const char *name, *why;
         const struct dl_system *system;
@@ -17,8 +19,7 @@ struct system_cache {
     int count;
 };
 
-static enum dl_code find_system(const struct dl_data *data, struct system_cache *cache,
-                                const char *name, struct dl_arena *arena,
+static enum dl_code find_system(struct system_cache *cache, const char *name,
                                 const struct dl_system **out, const char **why_out,
                                 struct dl_err *err) {
     for (int i = 0; i < cache->count; i++) {
@@ -28,7 +29,7 @@ static enum dl_code find_system(const struct dl_data *data, struct system_cache 
             return DL_OK;
         }
     }
-    DL_TRY(dl_row_system(data, name, NULL, arena, out, why_out, err));
+    DL_TRY(dl_row_system(cache->data, name, NULL, cache->arena, out, why_out, err));
     if (cache->count < (int)(sizeof cache->entries / sizeof cache->entries[0])) {
         cache->entries[cache->count].name = name;
         cache->entries[cache->count].why = *why_out;
@@ -39,19 +40,16 @@ static enum dl_code find_system(const struct dl_data *data, struct system_cache 
 
 /* Leaves out the samples of other releases of NCCL than the row's, whose rules they would impose on
  * it. */
-static enum dl_code keep_release(struct dl_system *system, const char *version,
-                                 struct dl_arena *arena) {
+static void keep_release(struct dl_system *system, const char *version, struct dl_arena *arena) {
     struct dl_coll_measured *kept =
         dl_arena_alloc(arena, (size_t)system->collective_count, sizeof *kept);
     int count = 0;
-    if (kept == NULL) return DL_ERR_SYSTEM;
     for (int i = 0; i < system->collective_count; i++) {
         const struct dl_coll_measured *set = &system->collectives[i];
         if (set->library_version == NULL || strcmp(set->library_version, version) == 0)
             kept[count++] = *set;
     }
     system->collectives = kept, system->collective_count = count;
-    return DL_OK;
 }
 
 /* Whatever a collective takes is communication, and no framework or set-up is a stranger's:
@@ -65,23 +63,22 @@ static void add_interval(const struct dl_interval_model *model, struct dl_compar
     out->high = out->predicted * ratio;
 }
 
-static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match,
-                                const struct dl_interval_model *intervals, struct dl_compared *out,
-                                struct dl_arena *arena) {
+static void predict_row(const struct dl_system *system, const struct dl_coll_match *match,
+                        const struct dl_interval_model *intervals, struct dl_compared *out,
+                        struct dl_arena *arena) {
     /* With the library release of the row, unless samples of the machine itself are available. */
-    struct dl_system allow_decreasing = *system;
-    if (match->nccl_version != NULL && allow_decreasing.collective_count > 0)
-        DL_TRY(keep_release(&allow_decreasing, match->nccl_version, arena));
-    if (allow_decreasing.collective_count == 0 && match->nccl_version != NULL)
-        allow_decreasing.software.nccl_version = match->nccl_version;
-    if (allow_decreasing.collective_count == 0 && match->mpi != NULL)
-        allow_decreasing.software.mpi = match->mpi;
+    struct dl_system machine = *system;
+    if (match->nccl_version != NULL && machine.collective_count > 0)
+        keep_release(&machine, match->nccl_version, arena);
+    if (machine.collective_count == 0 && match->nccl_version != NULL)
+        machine.software.nccl_version = match->nccl_version;
+    if (machine.collective_count == 0 && match->mpi != NULL) machine.software.mpi = match->mpi;
     struct dl_collective_time t;
     struct dl_err inner = {0};
-    if (dl_collective_time(&allow_decreasing, &match->request, &t, &inner) != DL_OK) {
+    if (dl_collective_time(&machine, &match->request, &t, &inner) != DL_OK) {
         out->skipped = true;
         out->why = dl_arena_strdup(arena, inner.message);
-        return DL_OK;
+        return;
     }
     const double launch_s = dl_known(system->device->launch_s) ? system->device->launch_s : 0;
     out->predicted = t.time_s + match->launches * launch_s;
@@ -89,16 +86,14 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
     if (t.limit != NULL)
         out->bottleneck = dl_bottleneck_names[dl_resource_bottleneck(dl_resource_of_link(t.limit))];
     add_interval(intervals, out);
-    dl_compared_explain(out, dl_collective_causes(&allow_decreasing, &match->request, out, arena),
-                        arena);
+    dl_compared_explain(out, dl_collective_causes(&machine, &match->request, out, arena), arena);
     out->workload =
         dl_arena_printf(arena, "%s %s", dl_collective_op_names[match->request.op], t.algorithm);
-    return DL_OK;
 }
 
 enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_csv *csv,
                                     struct dl_comparison *out, struct dl_err *err) {
-    struct system_cache cache = {.count = 0};
+    struct system_cache cache = {.data = data, .arena = out->arena};
     const struct dl_interval_model *intervals;
     DL_TRY(dl_data_intervals(data, out->arena, &intervals, err));
     const int source = dl_csv_column(csv, "source");
@@ -123,8 +118,7 @@ enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_
         const struct dl_system *system = NULL;
         compared->why = dl_coll_match_why(&match, out->arena);
         if (match.system != NULL)
-            DL_TRY(
-                find_system(data, &cache, match.system, out->arena, &system, &compared->why, err));
+            DL_TRY(find_system(&cache, match.system, &system, &compared->why, err));
         compared->skipped = system == NULL;
         if (system == NULL) continue;
         if (match.version_ignored)
@@ -132,7 +126,7 @@ enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_
                 out->arena,
                 "lib_version \"%s\" is not a release of the library: the system's is used",
                 row.lib_version);
-        DL_TRY(predict_row(system, &match, intervals, compared, out->arena));
+        predict_row(system, &match, intervals, compared, out->arena);
     }
     return DL_OK;
 }

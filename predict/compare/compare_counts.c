@@ -21,17 +21,10 @@ struct texts {
     const char *(*text_of)(const struct dl_compared *);
 };
 
-static const char *text_at(const struct texts *t, int item) {
+static const char *text_at(const void *context, int item) {
+    const struct texts *t = context;
     const char *text = t->text_of(&t->c->rows[item]);
     return text != NULL ? text : "";
-}
-
-static uint64_t text_hash(const void *context, int item) {
-    return dl_hash_text(DL_HASH_START, text_at(context, item));
-}
-
-static bool text_equal(const void *context, int a, int b) {
-    return strcmp(text_at(context, a), text_at(context, b)) == 0;
 }
 
 /* Remarks that explain an error are printed with that error. */
@@ -64,12 +57,10 @@ static int count_texts(const struct texts *t, const struct dl_classes *classes, 
 static const char *counted_text(const struct dl_comparison *c, const char *heading,
                                 const char *(*text_of)(const struct dl_compared *)) {
     const struct texts texts = {c, text_of};
-    const struct dl_class_keys keys = {text_hash, text_equal, &texts};
-    struct dl_classes classes;
+    const struct dl_classes classes = dl_text_classes(text_at, &texts, c->count, c->arena);
     const char *lines = "";
     int shown[SHOWN_REASONS + 1],
         *counts = dl_arena_alloc(c->arena, (size_t)c->count + 1, sizeof *counts);
-    if (dl_classes_make(&keys, c->count, c->arena, &classes, NULL) != DL_OK) return NULL;
     const int found = count_texts(&texts, &classes, counts, shown);
     for (int i = 0; i < found && i < SHOWN_REASONS; i++)
         lines = dl_arena_printf(c->arena, "%s  %5d  %s\n", lines, counts[shown[i]],

@@ -12,6 +12,8 @@ enum { MAX_DEVICES = 64 };
 
 /* A device file is read once; a missing one is remembered with the reason. */
 struct device_cache {
+    const struct dl_data *data;
+    struct dl_arena *arena;
     struct dl_loaded_device {
         const char *column;
         const struct dl_device *device;
@@ -43,8 +45,7 @@ static enum dl_code follow_alias(const struct dl_data *data, const char **name,
     return DL_OK;
 }
 
-static enum dl_code find_device(const struct dl_data *data, struct device_cache *cache,
-                                const char *column, bool by_gpu, struct dl_arena *arena,
+static enum dl_code find_device(struct device_cache *cache, const char *column, bool by_gpu,
                                 struct dl_loaded_device *out, struct dl_err *err) {
     for (int i = 0; i < cache->count; i++) {
         if (strcmp(cache->entries[i].column, column) == 0) {
@@ -55,17 +56,19 @@ static enum dl_code find_device(const struct dl_data *data, struct device_cache 
     *out = (struct dl_loaded_device){.column = column};
     const char *name = by_gpu ? column : dl_kernel_match_device(column);
     struct dl_err inner = {0};
-    if (name != NULL) DL_TRY(follow_alias(data, &name, arena, err));
+    if (name != NULL) DL_TRY(follow_alias(cache->data, &name, cache->arena, err));
     const enum dl_code code =
-        name == NULL ? DL_ERR_USAGE : dl_data_device(data, name, arena, &out->device, &inner);
+        name == NULL ? DL_ERR_USAGE
+                     : dl_data_device(cache->data, name, cache->arena, &out->device, &inner);
     if (code != DL_OK && code != DL_ERR_USAGE) {
         *err = inner;
         return code;
     }
     if (code != DL_OK) {
         out->device = NULL;
-        out->why = name == NULL ? dl_arena_printf(arena, "no device file describes %s", column)
-                                : dl_arena_strdup(arena, inner.message);
+        out->why = name == NULL
+                       ? dl_arena_printf(cache->arena, "no device file describes %s", column)
+                       : dl_arena_strdup(cache->arena, inner.message);
     }
     if (cache->count < MAX_DEVICES) cache->entries[cache->count++] = *out;
     return DL_OK;
@@ -131,14 +134,14 @@ static void predict_row(const struct dl_device *device, const struct dl_kernel_r
 
 enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv,
                                 struct dl_comparison *out, struct dl_err *err) {
-    struct device_cache cache = {.count = 0};
+    struct device_cache cache = {.data = data, .arena = out->arena};
     const int source = dl_csv_column(csv, "source_path");
     const bool by_gpu = dl_csv_column(csv, "gpu") >= 0;
     for (int r = 0; r < csv->row_count; r++) {
         struct dl_kernel_row row;
         struct dl_loaded_device device = {.device = NULL};
         DL_TRY(dl_kernel_row_read(csv, r, &row, err));
-        DL_TRY(find_device(data, &cache, row.device, by_gpu, out->arena, &device, err));
+        DL_TRY(find_device(&cache, row.device, by_gpu, &device, err));
         struct dl_compared *compared = dl_comparison_add(out);
         *compared = (struct dl_compared){
             .id = dl_arena_printf(out->arena, "%s:%d", csv->name, csv->row_lines[r]),

@@ -5,8 +5,7 @@
 #include "predict/compare/compare.h"
 
 extern const char dl_compare_markdown_head[];
-/* A line of the table, and the sentence below it, "" without `all` (a summary over all rows). NULL
- * when memory is exhausted. */
+/* A line of the table, and the sentence below it, "" without `all` (a summary over all rows). */
 const char *dl_compare_markdown_row(const struct dl_compared *row, struct dl_arena *arena);
 const char *dl_compare_markdown_end(const struct dl_error_summary *all, struct dl_arena *arena);
 

@@ -312,7 +312,7 @@ static enum dl_code print_json(struct printer *p, const struct dl_table *summary
     dl_jw_array(&w, "summary");
     dl_table_json(summary, &w);
     dl_jw_end(&w);
-    dl_decisions_json(decisions->list, decisions->count, &w);
+    dl_decisions_json(decisions, &w);
     return put(p, dl_jw_text(&w), true, err);
 }
 
@@ -427,15 +427,13 @@ enum dl_code dl_compare_print(struct dl_context *context, const struct dl_option
                               enum dl_format format, double *overall_out, struct dl_err *err) {
     struct printer p = {context, options, c, tables, format, {.arena = context->arena}};
     struct dl_error_summary *list = NULL;
-    struct dl_decision_list decisions;
     int count = 0;
     *overall_out = NAN;
     if (c->part_count > 1) return print_rows(&p, PART, "", err);
-    DL_TRY(dl_compare_summarize(c, &list, &count, err));
-    DL_TRY(dl_decisions_of(c, &decisions, err));
-    const char *end =
-        dl_arena_printf(context->arena, "%s%s", sentence(context->arena, list, count),
-                        dl_decisions_text(decisions.list, decisions.count, context->arena));
+    dl_compare_summarize(c, &list, &count);
+    const struct dl_decision_list decisions = dl_decisions_of(c);
+    const char *end = dl_arena_printf(context->arena, "%s%s", sentence(context->arena, list, count),
+                                      dl_decisions_text(&decisions, context->arena));
     DL_TRY(print(&p, list, count, &decisions, end, err));
     if (format != DL_FORMAT_TEXT)
         context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);

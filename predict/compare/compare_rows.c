@@ -1,19 +1,12 @@
 /* compare_rows.c - the rows of a comparison, whether each is kept or shares a case with others. */
 #include <limits.h>
 #include <math.h>
-#include <string.h>
 
 #include "predict/compare/compare_cause.h"
 #include "predict/compare/compare_runs.h"
 
 struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
-    if (c->count == c->capacity) {
-        const int capacity = c->capacity == 0 ? 256 : 2 * c->capacity;
-        struct dl_compared *rows = dl_arena_alloc(c->arena, (size_t)capacity, sizeof *rows);
-        if (c->count > 0) memcpy(rows, c->rows, (size_t)c->count * sizeof *rows);
-        c->rows = rows;
-        c->capacity = capacity;
-    }
+    c->rows = dl_arena_grow(c->arena, c->rows, (size_t)c->count, sizeof *c->rows);
     return &c->rows[c->count++];
 }
 
@@ -37,14 +30,10 @@ enum dl_code dl_row_list_add(struct dl_row_list *list, int of, double measured,
     const int block = list->count / DL_ROW_BLOCK, at = list->count % DL_ROW_BLOCK;
     if (list->count == INT_MAX)
         return dl_fail(err, DL_ERR_SYSTEM, "expected at most %d rows in all tables", INT_MAX);
-    if (block == list->block_capacity) {
-        const int capacity = block == 0 ? 64 : 2 * block;
-        struct dl_row_block **grown = dl_arena_alloc(arena, (size_t)capacity, sizeof *grown);
-        if (block > 0) memcpy(grown, list->blocks, (size_t)block * sizeof *grown);
-        list->blocks = grown;
-        list->block_capacity = capacity;
+    if (at == 0) {
+        list->blocks = dl_arena_grow(arena, list->blocks, (size_t)block, sizeof *list->blocks);
+        list->blocks[block] = dl_arena_alloc(arena, 1, sizeof **list->blocks);
     }
-    if (at == 0) list->blocks[block] = dl_arena_alloc(arena, 1, sizeof **list->blocks);
     list->blocks[block]->of[at] = of;
     list->blocks[block]->measured[at] = measured;
     list->count++;

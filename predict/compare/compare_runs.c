@@ -211,10 +211,9 @@ static void find_causes(const struct dl_run_evidence *e, struct dl_compared *row
 static enum dl_code compare_rows(struct dl_run_evidence *e, bool anchor, struct dl_comparison *out,
                                  struct dl_err *err) {
     struct dl_run_rows *r = &e->runs;
-    struct dl_classes plans;
     const struct dl_class_keys keys = {plan_hash, plan_equal, r};
     const int count = r->csv->row_count, first = out->count;
-    DL_TRY(dl_classes_make(&keys, count, out->arena, &plans, err));
+    const struct dl_classes plans = dl_classes_make(&keys, count, out->arena);
     double *scales = dl_arena_alloc(out->arena, (size_t)count, sizeof *scales);
     e->kept = dl_arena_alloc(out->arena, (size_t)count, sizeof *e->kept);
     for (int row = 0; row < count; row++) {
@@ -246,7 +245,7 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
     struct dl_compared *rows = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *rows);
     if (csv->row_count > 0) memcpy(rows, &out->rows[first], (size_t)csv->row_count * sizeof *rows);
     e->rows = rows;
-    DL_TRY(dl_run_evidence_make(e, err));
+    dl_run_evidence_make(e);
     find_causes(e, &out->rows[first]);
     return DL_OK;
 }

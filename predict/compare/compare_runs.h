@@ -55,7 +55,7 @@ struct dl_run_plan_column {
 };
 /* The column of that number from 0; false: there are no more. `index` is not set. */
 bool dl_run_plan_column(int number, struct dl_run_plan_column *out);
-/* Header line of a table with every column, and an example row. NULL when memory is exhausted. */
+/* Header line of a table with every column, and an example row. */
 const char *dl_run_template(struct dl_arena *arena);
 
 struct dl_shortfall; /* compare_cause.h */
@@ -136,7 +136,7 @@ const char *dl_run_version(const struct dl_run_rows *r, int row);
 int64_t dl_run_devices(const struct dl_run_row *run);
 
 /* Fills `alike`, `batches` and `groups`; dl_run_rows_read calls it. */
-enum dl_code dl_run_groups_make(struct dl_run_rows *runs, struct dl_err *err);
+void dl_run_groups_make(struct dl_run_rows *runs);
 struct dl_run_group dl_run_group_of(const struct dl_run_rows *runs, int row);
 
 /* What a run's cause is found from: the rows, their predictions, and what those of as many devices
@@ -149,8 +149,8 @@ struct dl_run_evidence {
     struct dl_classes places;
     struct dl_shortfall *found; /* of the first row of each place; plan NULL: not looked for yet */
 };
-/* Finds the places; `runs`, `kept` and `rows` are there. DL_ERR_SYSTEM: out of memory. */
-enum dl_code dl_run_evidence_make(struct dl_run_evidence *evidence, struct dl_err *err);
+/* Finds the places; `runs`, `kept` and `rows` are there. */
+void dl_run_evidence_make(struct dl_run_evidence *evidence);
 /* Whether a run would be slower than its prediction's interval with that measured value. */
 bool dl_run_is_slow(const struct dl_run_evidence *evidence, int row, double measured);
 /* Why it is; a run that is. */

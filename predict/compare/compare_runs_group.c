@@ -150,11 +150,11 @@ static bool batch_equal(const void *context, int a, int b) {
            x->global_batch_samples == y->global_batch_samples;
 }
 
-enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
+void dl_run_groups_make(struct dl_run_rows *r) {
     const struct dl_class_keys kinds = {hash_of, alike, r}, batches = {batch_hash, batch_equal, r};
     const int count = r->csv->row_count;
-    DL_TRY(dl_classes_make(&kinds, count, r->arena, &r->alike, err));
-    DL_TRY(dl_classes_make(&batches, count, r->arena, &r->batches, err));
+    r->alike = dl_classes_make(&kinds, count, r->arena);
+    r->batches = dl_classes_make(&batches, count, r->arena);
     order_by_batch(r);
     r->groups = dl_arena_alloc(r->arena, (size_t)count, sizeof *r->groups);
     double *room = dl_arena_alloc(r->arena, 2 * (size_t)count, sizeof *room);
@@ -163,7 +163,6 @@ enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
         r->groups[row] = group_with(r, false, row, room);
         if (r->groups[row].anchor < 0) r->groups[row] = group_with(r, true, row, room);
     }
-    return DL_OK;
 }
 
 struct dl_run_group dl_run_group_of(const struct dl_run_rows *r, int row) {
@@ -246,11 +245,11 @@ static bool place_equal(const void *context, int a, int b) {
            r->rows[a].plan.devices_per_node == r->rows[b].plan.devices_per_node;
 }
 
-enum dl_code dl_run_evidence_make(struct dl_run_evidence *e, struct dl_err *err) {
+void dl_run_evidence_make(struct dl_run_evidence *e) {
     const int count = e->runs.csv->row_count;
     const struct dl_class_keys keys = {place_hash, place_equal, &e->runs};
     e->found = dl_arena_alloc(e->runs.arena, (size_t)count, sizeof *e->found);
-    return dl_classes_make(&keys, count, e->runs.arena, &e->places, err);
+    e->places = dl_classes_make(&keys, count, e->runs.arena);
 }
 
 bool dl_run_is_slow(const struct dl_run_evidence *e, int row, double measured) {

@@ -1,6 +1,5 @@
 /* compare_summary.c - errors by source, by system, and over all. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/statistics/classes.h"
@@ -49,44 +48,34 @@ struct group_keys {
     int kind;
 };
 
-/* Which of the groups of one kind the cases belong to, and the rows of each one after the other. */
+/* Which of the groups of one kind the cases belong to, and where the rows of each are. */
 struct grouping {
     struct dl_classes classes; /* of cases: those of one group */
     int *begin; /* of the first case of each group: where its rows begin in `order`; then: end */
-    int *order; /* numbers of rows */
 };
 
-static uint64_t group_hash(const void *context, int item) {
+static const char *group_at(const void *context, int item) {
     const struct group_keys *keys = context;
-    return dl_hash_text(DL_HASH_START, group_of(&keys->c->rows[item], keys->kind));
-}
-
-static bool group_equal(const void *context, int a, int b) {
-    const struct group_keys *keys = context;
-    return strcmp(group_of(&keys->c->rows[a], keys->kind),
-                  group_of(&keys->c->rows[b], keys->kind)) == 0;
+    return group_of(&keys->c->rows[item], keys->kind);
 }
 
 /* Rows in the order of their groups, and within a group in their own: bytes for each row, not a
  * search for each group. */
-static enum dl_code group_rows(const struct dl_comparison *c, int kind, int *order,
-                               struct grouping *out, struct dl_err *err) {
-    const struct group_keys context = {c, kind};
-    const struct dl_class_keys keys = {group_hash, group_equal, &context};
+static struct grouping group_rows(const struct dl_comparison *c, int kind, int *order) {
+    const struct group_keys keys = {c, kind};
     const int rows = dl_comparison_row_count(c);
     int begin = 0;
-    *out = (struct grouping){.order = order};
-    DL_TRY(dl_classes_make(&keys, c->count, c->arena, &out->classes, err));
-    out->begin = dl_arena_alloc(c->arena, 2 * (size_t)c->count + 1, sizeof *out->begin);
-    int *next = out->begin + c->count;
-    for (int i = 0; i < rows; i++) next[out->classes.first[dl_comparison_case(c, i)]]++;
+    struct grouping out = {dl_text_classes(group_at, &keys, c->count, c->arena),
+                           dl_arena_alloc(c->arena, 2 * (size_t)c->count + 1, sizeof *out.begin)};
+    int *next = out.begin + c->count;
+    for (int i = 0; i < rows; i++) next[out.classes.first[dl_comparison_case(c, i)]]++;
     for (int k = 0; k < c->count; k++) {
         const int size = next[k];
-        out->begin[k] = next[k] = begin;
+        out.begin[k] = next[k] = begin;
         begin += size;
     }
-    for (int i = 0; i < rows; i++) order[next[out->classes.first[dl_comparison_case(c, i)]]++] = i;
-    return DL_OK;
+    for (int i = 0; i < rows; i++) order[next[out.classes.first[dl_comparison_case(c, i)]]++] = i;
+    return out;
 }
 
 /* Rows hold times or rates; depending on their unit. */
@@ -215,29 +204,25 @@ static struct dl_error_summary mean_of_sources(const struct dl_error_summary *li
     return mean;
 }
 
-enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error_summary **out,
-                                  int *count_out, struct dl_err *err) {
-    const int rows = dl_comparison_row_count(c);
+void dl_compare_summarize(const struct dl_comparison *c, struct dl_error_summary **out,
+                          int *count_out) {
+    const size_t rows = (size_t)dl_comparison_row_count(c);
     struct dl_error_summary *list =
         dl_arena_alloc(c->arena, 2 * (size_t)c->count + 2, sizeof *list);
-    double *scratch = malloc(((size_t)rows + 1) * sizeof *scratch);
-    int *order = malloc(((size_t)rows + 1) * sizeof *order);
-    enum dl_code code =
-        scratch != NULL && order != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_arena scratch = {0};
+    double *numbers = dl_arena_alloc(&scratch, rows, sizeof *numbers);
+    int *order = dl_arena_alloc(&scratch, rows, sizeof *order);
     int count = 0;
-    for (int kind = 0; kind < 3 && code == DL_OK; kind++) {
-        struct grouping g;
-        code = group_rows(c, kind, order, &g, err);
-        for (int i = 0; i < c->count && code == DL_OK; i++) {
+    for (int kind = 0; kind < 3; kind++) {
+        const struct grouping g = group_rows(c, kind, order);
+        for (int i = 0; i < c->count; i++) {
             if (g.classes.first[i] != i) continue;
             /* after group_rows the second half of `begin` has the ends */
             list[count++] = summarize(c, kind, group_of(&c->rows[i], kind), order + g.begin[i],
-                                      g.begin[c->count + i] - g.begin[i], scratch);
+                                      g.begin[c->count + i] - g.begin[i], numbers);
         }
     }
-    free(scratch);
-    free(order);
-    DL_TRY(code);
+    dl_arena_free(&scratch);
     if (count > 0) {
         list[count] = mean_of_sources(list, count);
         if (!dl_known(list[count - 1].bias_pct)) list[count].bias_pct = NAN; /* of all rows */
@@ -245,7 +230,6 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error
     }
     *out = list;
     *count_out = count;
-    return DL_OK;
 }
 
 #define SHOWN(member, key, heading, unit)                                                          \

@@ -71,7 +71,6 @@ static bool place_of(const char *key, struct dl_arena *arena, struct place *out)
         const size_t length = strlen(kinds[i].prefix);
         if (strncmp(key, kinds[i].prefix, length) != 0) continue;
         char *names = dl_arena_strdup(arena, key + length);
-        if (names == NULL) return false;
         char *at = strchr(names, '@'), *dot = at != NULL ? strrchr(names, '.') : strchr(names, '.');
         if (dot == NULL) return false;
         *dot = 0;
@@ -125,14 +124,7 @@ static enum dl_code read_value(const struct dl_data *data, const struct dl_json 
 enum dl_code dl_constants_read(const struct dl_data *data, struct dl_arena *arena,
                                struct dl_constants *out, struct dl_err *err) {
     *out = (struct dl_constants){.hash = DL_HASH_START};
-    const char *path = NULL;
-    for (int d = 0; d < data->directory_count && path == NULL; d++) {
-        path = dl_arena_printf(arena, "%s/constants.json", data->directories[d]);
-        struct dl_err absent;
-        char *text;
-        size_t length;
-        if (dl_file_read(path, 1u << 20, arena, &text, &length, &absent) != DL_OK) path = NULL;
-    }
+    const char *path = dl_data_file(data, "constants.json", arena);
     if (path == NULL) return DL_OK;
     struct dl_json *doc = NULL;
     DL_TRY(dl_json_read(path, arena, &doc, err));

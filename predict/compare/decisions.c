@@ -99,15 +99,9 @@ struct kind {
     bool frameworks;
 };
 
-static uint64_t group_hash(const void *context, int row) {
+static const char *group_at(const void *context, int row) {
     const struct kind *kind = context;
-    return dl_hash_text(DL_HASH_START, group_of(&kind->rows[row], kind->frameworks));
-}
-
-static bool same_group(const void *context, int a, int b) {
-    const struct kind *kind = context;
-    return strcmp(group_of(&kind->rows[a], kind->frameworks),
-                  group_of(&kind->rows[b], kind->frameworks)) == 0;
+    return group_of(&kind->rows[row], kind->frameworks);
 }
 
 /* Cases, and the rows that measured them. */
@@ -161,18 +155,15 @@ struct deciding {
 };
 
 /* Adds the decisions of one kind. */
-static enum dl_code decide(const struct kind *kind, const struct measured *m, struct deciding *d,
-                           struct dl_err *err) {
+static void decide(const struct kind *kind, const struct measured *m, struct deciding *d) {
     struct job *all = &d->all;
     int *alternatives = d->alternatives;
-    const struct dl_class_keys keys = {group_hash, same_group, kind};
-    struct dl_classes groups;
+    const struct dl_classes groups = dl_text_classes(group_at, kind, m->case_count, d->arena);
     int *firsts = alternatives + m->case_count; /* of the job whose first case that is */
     all->count = 0;
-    DL_TRY(dl_classes_make(&keys, m->case_count, d->arena, &groups, err));
     for (int i = 0; i < m->case_count; i++) alternatives[i] = -1;
     for (int i = 0; i < m->case_count; i++) {
-        if (group_of(&kind->rows[i], kind->frameworks)[0] == 0 || groups.first[i] != i) continue;
+        if (group_at(kind, i)[0] == 0 || groups.first[i] != i) continue;
         firsts[i] = all->count;
         for (int k = i; k >= 0; k = groups.next[k]) {
             const struct dl_decision_keys *names = &kind->rows[k].keys;
@@ -189,19 +180,16 @@ static enum dl_code decide(const struct kind *kind, const struct measured *m, st
         const struct job job = job_at(all, firsts[i], end - firsts[i]);
         end = firsts[i];
         if (job.count < 2) continue;
-        d->list[d->count++] = decision_of(&job, group_of(&kind->rows[i], kind->frameworks),
-                                          kind->frameworks, d->scratch);
+        d->list[d->count++] = decision_of(&job, group_at(kind, i), kind->frameworks, d->scratch);
     }
     for (int a = first_out, b = d->count - 1; a < b; a++, b--) {
         const struct dl_decision other = d->list[a];
         d->list[a] = d->list[b];
         d->list[b] = other;
     }
-    return DL_OK;
 }
 
-static enum dl_code decide_all(const struct measured *m, struct dl_arena *arena,
-                               struct dl_decision **out, int *count_out, struct dl_err *err) {
+static struct dl_decision_list decide_all(const struct measured *m, struct dl_arena *arena) {
     const size_t count = (size_t)m->case_count;
     double *scratch = dl_arena_alloc(arena, 5 * count + 1, sizeof *scratch);
     struct deciding d = {.arena = arena,
@@ -215,21 +203,18 @@ static enum dl_code decide_all(const struct measured *m, struct dl_arena *arena,
                          .list = dl_arena_alloc(arena, 2 * count + 1, sizeof *d.list)};
     for (int i = 0; i < 2; i++) {
         const struct kind kind = {m->cases, i == 1};
-        DL_TRY(decide(&kind, m, &d, err));
+        decide(&kind, m, &d);
     }
-    *out = d.list;
-    *count_out = d.count;
-    return DL_OK;
+    return (struct dl_decision_list){d.list, d.count};
 }
 
-enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, struct dl_arena *arena,
-                          struct dl_decision **out, int *count_out, struct dl_err *err) {
+struct dl_decision_list dl_decisions(const struct dl_decision_row *rows, size_t count,
+                                     struct dl_arena *arena) {
     const struct measured each = {rows, (int)count, NULL};
-    return decide_all(&each, arena, out, count_out, err);
+    return decide_all(&each, arena);
 }
 
-enum dl_code dl_decisions_of(const struct dl_comparison *c, struct dl_decision_list *out,
-                             struct dl_err *err) {
+struct dl_decision_list dl_decisions_of(const struct dl_comparison *c) {
     const size_t n = (size_t)c->count;
     struct dl_decision_row *cases = dl_arena_alloc(c->arena, n + 1, sizeof *cases);
     for (size_t i = 0; i < n; i++) {
@@ -245,25 +230,26 @@ enum dl_code dl_decisions_of(const struct dl_comparison *c, struct dl_decision_l
                                      .framework_half_log = dl_prediction_framework_half_log(p)};
     }
     const struct measured m = {cases, c->count, c};
-    return decide_all(&m, c->arena, &out->list, &out->count, err);
+    return decide_all(&m, c->arena);
 }
 
-struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, int count,
+struct dl_decision_summary dl_decision_summary(const struct dl_decision_list *all,
                                                bool frameworks) {
     struct dl_decision_summary s = {.regret_mean_pct = 0, .regret_max_pct = 0};
-    for (int i = 0; i < count; i++) {
-        if (list[i].frameworks != frameworks) continue;
+    for (int i = 0; i < all->count; i++) {
+        const struct dl_decision *d = &all->list[i];
+        if (d->frameworks != frameworks) continue;
         s.jobs++;
-        s.regret_mean_pct += list[i].regret_pct;
-        s.regret_max_pct = fmax(s.regret_max_pct, list[i].regret_pct);
-        if (list[i].distinguished) {
+        s.regret_mean_pct += d->regret_pct;
+        s.regret_max_pct = fmax(s.regret_max_pct, d->regret_pct);
+        if (d->distinguished) {
             s.distinguished_jobs++;
-            s.distinguished_mean_pct += list[i].regret_pct;
-            s.distinguished_max_pct = fmax(s.distinguished_max_pct, list[i].regret_pct);
+            s.distinguished_mean_pct += d->regret_pct;
+            s.distinguished_max_pct = fmax(s.distinguished_max_pct, d->regret_pct);
         }
-        if (list[i].alternatives < 3 || !dl_known(list[i].rank_correlation)) continue;
+        if (d->alternatives < 3 || !dl_known(d->rank_correlation)) continue;
         s.ranked_jobs++;
-        s.rank_correlation += list[i].rank_correlation;
+        s.rank_correlation += d->rank_correlation;
     }
     s.regret_mean_pct = s.jobs > 0 ? s.regret_mean_pct / s.jobs : NAN;
     s.regret_max_pct = s.jobs > 0 ? s.regret_max_pct : NAN;
@@ -274,25 +260,26 @@ struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, i
     return s;
 }
 
-void dl_decisions_json(const struct dl_decision *list, int count, struct dl_json_writer *w) {
+void dl_decisions_json(const struct dl_decision_list *all, struct dl_json_writer *w) {
     dl_jw_array(w, "decisions");
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < all->count; i++) {
+        const struct dl_decision *d = &all->list[i];
         dl_jw_object(w, NULL);
-        dl_jw_string(w, "group", list[i].group);
-        dl_jw_string(w, "kind", list[i].frameworks ? "frameworks" : "plans");
-        dl_jw_integer(w, "alternatives", list[i].alternatives);
-        dl_jw_bool(w, "distinguished", list[i].distinguished);
-        dl_jw_number(w, "regret_pct", list[i].regret_pct);
-        dl_jw_number(w, "rank_correlation", list[i].rank_correlation);
+        dl_jw_string(w, "group", d->group);
+        dl_jw_string(w, "kind", d->frameworks ? "frameworks" : "plans");
+        dl_jw_integer(w, "alternatives", d->alternatives);
+        dl_jw_bool(w, "distinguished", d->distinguished);
+        dl_jw_number(w, "regret_pct", d->regret_pct);
+        dl_jw_number(w, "rank_correlation", d->rank_correlation);
         dl_jw_end(w);
     }
     dl_jw_end(w);
 }
 
-const char *dl_decisions_text(const struct dl_decision *list, int count, struct dl_arena *arena) {
+const char *dl_decisions_text(const struct dl_decision_list *all, struct dl_arena *arena) {
     struct dl_text text = {.arena = arena};
     for (int kind = 0; kind < 2; kind++) {
-        const struct dl_decision_summary s = dl_decision_summary(list, count, kind == 1);
+        const struct dl_decision_summary s = dl_decision_summary(all, kind == 1);
         if (s.jobs == 0) continue;
         dl_text_printf(
             &text,

@@ -24,18 +24,16 @@ struct dl_decision {
     double regret_pct, rank_correlation; /* NAN: for two that are equal */
 };
 
-/* One for each job with at least two alternatives; those measured several times count with their
- * mean. *out in the arena. */
-enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, struct dl_arena *arena,
-                          struct dl_decision **out, int *count_out, struct dl_err *err);
-
 struct dl_decision_list {
     struct dl_decision *list;
     int count;
 };
-/* Of the runs of a comparison. */
-enum dl_code dl_decisions_of(const struct dl_comparison *comparison, struct dl_decision_list *out,
-                             struct dl_err *err);
+/* One for each job with at least two alternatives; those measured several times count with their
+ * mean. In the arena. */
+struct dl_decision_list dl_decisions(const struct dl_decision_row *rows, size_t count,
+                                     struct dl_arena *arena);
+/* Of the runs of a comparison, in its arena. */
+struct dl_decision_list dl_decisions_of(const struct dl_comparison *comparison);
 
 /* Means over plans or frameworks; rank correlation over jobs with three alternatives and more.
  * distinguished: jobs whose best alternative the intervals separate from the others; NAN: none. */
@@ -44,12 +42,11 @@ struct dl_decision_summary {
     double regret_mean_pct, regret_max_pct, rank_correlation;
     double distinguished_mean_pct, distinguished_max_pct;
 };
-struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, int count,
-                                               bool frameworks);
+struct dl_decision_summary dl_decision_summary(const struct dl_decision_list *all, bool frameworks);
 
 /* "decisions": [...] as a member of the open object. */
-void dl_decisions_json(const struct dl_decision *list, int count, struct dl_json_writer *w);
+void dl_decisions_json(const struct dl_decision_list *all, struct dl_json_writer *w);
 /* A line for plans and one for frameworks; "" without jobs. */
-const char *dl_decisions_text(const struct dl_decision *list, int count, struct dl_arena *arena);
+const char *dl_decisions_text(const struct dl_decision_list *all, struct dl_arena *arena);
 
 #endif

@@ -134,12 +134,10 @@ static enum dl_code read_chain(struct dl_arena *arena, struct dl_first_sight *ou
 enum dl_code dl_first_sight_read(const struct dl_data *data, struct dl_arena *arena,
                                  struct dl_first_sight *out, struct dl_err *err) {
     *out = (struct dl_first_sight){.hash = 0, .chain = ""};
-    for (int d = 0; d < data->directory_count && out->folder == NULL; d++) {
-        const char *folder = dl_arena_printf(arena, "%s/first_sight", data->directories[d]),
-                   *chain = dl_arena_printf(arena, "%s/chain", folder);
-        if (access(chain, R_OK) == 0) out->folder = folder;
-    }
-    return out->folder == NULL ? DL_OK : read_chain(arena, out, err);
+    const char *chain = dl_data_file(data, "first_sight/chain", arena);
+    if (chain == NULL) return DL_OK;
+    out->folder = dl_arena_strndup(arena, chain, strlen(chain) - strlen("/chain"));
+    return read_chain(arena, out, err);
 }
 
 static enum dl_code check_new(const struct dl_first_sight *record, const char *name,

@@ -1,8 +1,6 @@
 /* headline.c - see headline.h. */
 #include "predict/compare/headline.h"
 
-#include <unistd.h>
-
 static enum dl_code add_line(const struct dl_csv *csv, int row, const char **text,
                              struct dl_arena *arena, struct dl_err *err) {
     static const char *const keys[] = {"sources", "rows", "time_mape_pct", "coverage_pct"};
@@ -26,16 +24,11 @@ static enum dl_code add_line(const struct dl_csv *csv, int row, const char **tex
 enum dl_code dl_headline(const struct dl_data *data, struct dl_arena *arena, const char **out,
                          struct dl_err *err) {
     *out = "";
-    for (int d = 0; d < data->directory_count; d++) {
-        const char *path = dl_arena_printf(arena, "%s/headline.csv", data->directories[d]);
-        struct dl_csv csv;
-        const char *text = "";
-        if (access(path, R_OK) != 0) continue;
-        DL_TRY(dl_csv_read(path, arena, &csv, err));
-        for (int row = 0; row < csv.row_count; row++)
-            DL_TRY(add_line(&csv, row, &text, arena, err));
-        if (text[0] != 0) *out = dl_arena_printf(arena, "%s.", text);
-        return DL_OK;
-    }
+    const char *path = dl_data_file(data, "headline.csv", arena), *text = "";
+    struct dl_csv csv;
+    if (path == NULL) return DL_OK;
+    DL_TRY(dl_csv_read(path, arena, &csv, err));
+    for (int row = 0; row < csv.row_count; row++) DL_TRY(add_line(&csv, row, &text, arena, err));
+    if (text[0] != 0) *out = dl_arena_printf(arena, "%s.", text);
     return DL_OK;
 }

@@ -29,7 +29,7 @@ const struct dl_export *dl_export_find(const char *name) {
 static enum dl_code check(const char *name, const struct dl_framework *framework,
                           const struct dl_plan *plan, struct dl_err *err) {
     char lacks[DL_LACKS_TEXT];
-    if (!dl_framework_lacks(framework, plan, (int)dl_export_zero(plan), lacks)) return DL_OK;
+    if (!dl_framework_lacks(framework, plan, (int)dl_rows_zero(plan), lacks)) return DL_OK;
     return dl_fail(err, DL_ERR_USAGE, "--export %s: %s %s %s", name, framework->name,
                    framework->release, lacks);
 }
@@ -75,10 +75,6 @@ const char *dl_export_word(const struct dl_workload *workload, const char *key,
     return value != NULL && value->text != NULL ? value->text : fallback;
 }
 
-int64_t dl_export_zero(const struct dl_plan *plan) {
-    return plan->strategy->shard > 0 ? plan->strategy->shard : plan->shard;
-}
-
 double dl_export_share(const struct dl_plan *plan) {
     return plan->global_batch_samples / (double)(plan->dp * plan->ep);
 }
@@ -86,8 +82,4 @@ double dl_export_share(const struct dl_plan *plan) {
 double dl_export_micro_batch(const struct dl_plan *plan) {
     if (plan->micro_batch_samples > 0) return plan->micro_batch_samples;
     return plan->pp > 1 ? 1 : dl_export_share(plan);
-}
-
-double dl_export_steps(const struct dl_prediction_row *row) {
-    return dl_rows_total(row).iteration_count;
 }

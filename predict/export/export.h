@@ -49,9 +49,7 @@ const char *dl_export_word(const struct dl_workload *workload, const char *key,
                            const char *fallback);
 
 /* What frameworks call a plan's numbers. */
-int64_t dl_export_zero(const struct dl_plan *plan); /* ZeRO stage of the strategy or the plan */
-double dl_export_share(const struct dl_plan *plan); /* samples of a data rank */
-double dl_export_micro_batch(const struct dl_plan *plan);    /* samples at once */
-double dl_export_steps(const struct dl_prediction_row *row); /* iterations of the run; NAN */
+double dl_export_share(const struct dl_plan *plan);       /* samples of a data rank */
+double dl_export_micro_batch(const struct dl_plan *plan); /* samples at once */
 
 #endif

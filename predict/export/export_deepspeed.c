@@ -8,7 +8,7 @@
 
 /* Optimizer states of each stage, all of them below stage 3; with weights, all of both. */
 static enum dl_code check_offload(const struct dl_plan *plan, struct dl_err *err) {
-    const int64_t zero = dl_export_zero(plan);
+    const int64_t zero = dl_rows_zero(plan);
     const bool weights = plan->offload.what == 1u << DL_OFFLOAD_WEIGHTS,
                part = plan->offload.frac > 0 && plan->offload.frac < 1;
     if (plan->offload.what == 0) return DL_OK;
@@ -49,7 +49,7 @@ static void add_host(struct dl_json_writer *w, const char *name, double frac) {
 static void add_zero(struct dl_json_writer *w, const struct dl_prediction_row *row) {
     const struct dl_plan *plan = row->plan;
     const double bucket = row->framework->sync.bucket_bytes;
-    const int64_t zero = dl_export_zero(plan);
+    const int64_t zero = dl_rows_zero(plan);
     dl_jw_object(w, "zero_optimization");
     dl_jw_integer(w, "stage", zero);
     dl_jw_bool(w, "overlap_comm", row->framework->sync.overlaps_backward);

@@ -289,7 +289,7 @@ static enum dl_code add_settings(const struct dl_workload *w, const struct dl_pl
 static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text *out,
                              struct dl_err *err) {
     const struct dl_plan *plan = row->plan;
-    const int64_t zero = dl_export_zero(plan);
+    const int64_t zero = dl_rows_zero(plan);
     static const char *const shards[] = {"", "", "optim_grads", "optim_grads_params"};
     static const char *const exchanges[] = {[DL_CONTEXT_RING] = "p2p",
                                             [DL_CONTEXT_GATHER] = "all_gather",
@@ -370,7 +370,7 @@ enum dl_code dl_export_megatron(const struct dl_export_request *request, struct 
                                 struct dl_err *err) {
     const struct dl_prediction_row *row = request->row;
     const struct dl_plan *plan = row->plan;
-    const double steps = dl_export_steps(row);
+    const double steps = dl_rows_total(row).iteration_count;
     DL_TRY(check_model(row->workload, err));
     if (!dl_known(row->workload->transformer_layers) || plan->layer_times != NULL)
         return dl_fail(err, DL_ERR_USAGE, "--export megatron: the plan is of no transformer");

@@ -49,7 +49,7 @@ static void add_model(const struct dl_workload *w, struct dl_text *out) {
 }
 
 static void add_parallelism(const struct dl_plan *plan, struct dl_text *out) {
-    const int64_t zero = dl_export_zero(plan), data = plan->dp * plan->ep,
+    const int64_t zero = dl_rows_zero(plan), data = plan->dp * plan->ep,
                   group = plan->shard_group > 0 ? plan->shard_group / plan->sp : data,
                   shards = zero > 0 && group > 0 ? group : 1;
     dl_text_printf(out,
@@ -102,10 +102,10 @@ static enum dl_code add_recompute(const struct dl_plan *plan, struct dl_text *ou
  * on the device. */
 static enum dl_code add_offload(const struct dl_plan *plan, struct dl_text *out,
                                 struct dl_err *err) {
-    const bool resharded = dl_export_zero(plan) == 3;
+    const bool resharded = dl_rows_zero(plan) == 3;
     const unsigned all = 1u << (resharded ? DL_OFFLOAD_WEIGHTS : DL_OFFLOAD_OPTIMIZER);
     if (plan->offload.what == 0) return DL_OK;
-    if (dl_export_zero(plan) < 2 || plan->offload.what != all ||
+    if (dl_rows_zero(plan) < 2 || plan->offload.what != all ||
         (plan->offload.frac > 0 && plan->offload.frac < 1))
         return dl_fail(err, DL_ERR_USAGE,
                        "--export torchtitan: enable_cpu_offload moves all shards, gradients and "
@@ -118,7 +118,7 @@ enum dl_code dl_export_torchtitan(const struct dl_export_request *request, struc
                                   struct dl_err *err) {
     const struct dl_prediction_row *row = request->row;
     const struct dl_plan *plan = row->plan;
-    const double steps = dl_export_steps(row), share = dl_export_share(plan);
+    const double steps = dl_rows_total(row).iteration_count, share = dl_export_share(plan);
     DL_TRY(check(plan, row->workload, err));
     dl_text_printf(out,
                    "# %lld nodes of %lld devices: torchrun --nnodes %lld --nproc-per-node %lld\n",

@@ -29,8 +29,7 @@ static void add_file(struct dl_context *context, enum dl_data_kind kind, const c
     if (kind == DL_DATA_DEVICE && devices != NULL && *count < DL_MAX_INPUT_FILES) {
         path = dl_arena_printf(context->arena, "%.*skernels/%s", (int)(devices - path), path,
                                devices + strlen("devices/"));
-        code = path == NULL ? DL_ERR_SYSTEM
-                            : dl_data_hash(&context->data, path, context->arena, &hash, &why);
+        code = dl_data_hash(&context->data, path, context->arena, &hash, &why);
         if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, hash};
     }
     if (code == DL_ERR_SYSTEM) *count = -1;
@@ -127,26 +126,17 @@ const char *dl_inputs_framework_word(const struct dl_options *options,
     return said ? given : framework->name;
 }
 
-static bool is_among(const char *name, const char *const *names) {
-    for (; *names != NULL; names++) {
-        if (strcmp(name, *names) == 0) return true;
-    }
-    return false;
-}
-
 /* The command with those options that were given, that it takes, and that are not `replaced`. */
 static struct dl_text repeat(struct dl_context *context, const struct dl_options *options,
-                             const struct dl_command *target, const char *const *replaced) {
-    static const char *const shown[] = {"framework", "format", "json",  "csv",     "output",
-                                        "help",      "strict", "quiet", "verbose", "color",
-                                        "markdown",  "trace",  "title", "top",     "export",
-                                        "threads",   "plan",   NULL};
+                             const struct dl_command *target, const char *replaced) {
+    static const char shown[] = "framework format json csv output help strict quiet verbose color "
+                                "markdown trace title top export threads plan";
     struct dl_text line = {.arena = context->arena};
     dl_text_printf(&line, "dlmodel %s", target->name);
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;
-        if ((strcmp(o->name, "data") != 0 && !takes(target, o->name)) || is_among(o->name, shown) ||
-            is_among(o->name, replaced))
+        if ((strcmp(o->name, "data") != 0 && !takes(target, o->name)) ||
+            dl_words_hold(shown, o->name) || dl_words_hold(replaced, o->name))
             continue;
         dl_text_printf(&line, " --%s", o->name);
         if (o->argument != NULL)
@@ -158,11 +148,10 @@ static struct dl_text repeat(struct dl_context *context, const struct dl_options
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
                               const char *command, const struct dl_framework *framework,
                               int64_t nodes) {
-    static const char *const replaced[] = {"nodes", NULL};
     const struct dl_command *target = NULL;
     struct dl_err err = {0};
     if (dl_command_find(context->commands, command, &target, &err) != DL_OK) return "";
-    struct dl_text line = repeat(context, options, target, replaced);
+    struct dl_text line = repeat(context, options, target, "nodes");
     dl_text_printf(&line, " --framework %s",
                    quoted(context->arena, dl_inputs_framework_word(options, framework)));
     if (!dl_option_given(options, "heterogeneous") && !dl_option_given(options, "gpus"))
@@ -203,30 +192,10 @@ static void add_settings(struct dl_text *line, const struct dl_options *options,
 const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_options *options,
                                    const char *command, const struct dl_framework *framework,
                                    const struct dl_plan *plan) {
-    static const char *const replaced[] = {"nodes",
-                                           "gpus",
-                                           "devices-per-node",
-                                           "batch-per-device",
-                                           "global-batch",
-                                           "strategy",
-                                           "dp",
-                                           "tp",
-                                           "pp",
-                                           "cp",
-                                           "sp",
-                                           "spatial",
-                                           "ep",
-                                           "expert-imbalance",
-                                           "micro-batch",
-                                           "recompute",
-                                           "zero",
-                                           "schedule",
-                                           "virtual-stages",
-                                           "sequence-parallel",
-                                           "mapping",
-                                           "precision",
-                                           "optimizer",
-                                           NULL};
+    static const char replaced[] =
+        "nodes gpus devices-per-node batch-per-device global-batch strategy dp tp pp cp sp spatial "
+        "ep expert-imbalance micro-batch recompute zero schedule virtual-stages sequence-parallel "
+        "mapping precision optimizer";
     const struct dl_command *target = NULL;
     struct dl_err err = {0};
     if (dl_command_find(context->commands, command, &target, &err) != DL_OK) return "";

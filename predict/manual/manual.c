@@ -29,7 +29,7 @@ static void man_usage(struct dl_text *t, const struct dl_command *c) {
     const char *usage = c->usage;
     const char *bar;
     dl_text_add(t, ".ad l\n.nh\n.B dlmodel\n[global options] ");
-    dl_text_add(t, dl_arena_printf(t->arena, "%s ", c->name));
+    dl_text_printf(t, "%s ", c->name);
     while ((bar = strchr(usage, '|')) != NULL) {
         roff(t, dl_arena_printf(t->arena, "%.*s", (int)(bar + 1 - usage), usage));
         dl_text_add(t, "\\:");
@@ -226,8 +226,8 @@ static void complete_values(struct dl_text *t, const struct dl_context *context)
                 for (int d = 0; d < count && !again; d++) again = strcmp(done[d], o->name) == 0;
                 if (again) continue;
                 done[count++] = o->name;
-                dl_text_add(t, dl_arena_printf(t->arena, "    --%s) words='%s' ;;\n", o->name,
-                                               spaced(t->arena, o->argument)));
+                dl_text_printf(t, "    --%s) words='%s' ;;\n", o->name,
+                               spaced(t->arena, o->argument));
             }
         }
     }
@@ -243,12 +243,10 @@ void dl_manual_completion(struct dl_text *t, const struct dl_context *context) {
            "  done\n  case $prev in\n");
     static const char *const kinds[] = {"system", "workload", "framework", NULL};
     for (int i = 0; kinds[i] != NULL; i++) {
-        dl_text_add(t,
-                    dl_arena_printf(
-                        t->arena,
-                        "    --%s|-%c) words=\"$(\"${COMP_WORDS[0]}\" list %ss --csv 2>/dev/null | "
-                        "tail -n +2 | cut -d, -f1)\" ;;\n",
-                        kinds[i], kinds[i][0], kinds[i]));
+        dl_text_printf(t,
+                       "    --%s|-%c) words=\"$(\"${COMP_WORDS[0]}\" list %ss --csv 2>/dev/null | "
+                       "tail -n +2 | cut -d, -f1)\" ;;\n",
+                       kinds[i], kinds[i][0], kinds[i]);
     }
     dl_text_add(t, "    --strategy) words=\"$(\"${COMP_WORDS[0]}\" list strategies --csv "
                    "2>/dev/null | tail -n +2 | cut -d, -f1)\" ;;\n");
@@ -256,24 +254,24 @@ void dl_manual_completion(struct dl_text *t, const struct dl_context *context) {
     dl_text_add(t, "    *) case $cmd in\n");
     for (int i = 0; context->commands[i] != NULL; i++) {
         const struct dl_command *c = context->commands[i];
-        dl_text_add(t, dl_arena_printf(t->arena, "      %s) words='", c->name));
-        if (c->words != NULL) dl_text_add(t, dl_arena_printf(t->arena, "%s ", c->words));
+        dl_text_printf(t, "      %s) words='", c->name);
+        if (c->words != NULL) dl_text_printf(t, "%s ", c->words);
         for (int n = 0; strcmp(c->name, "help") == 0 && context->commands[n] != NULL; n++) {
-            dl_text_add(t, dl_arena_printf(t->arena, "%s ", context->commands[n]->name));
+            dl_text_printf(t, "%s ", context->commands[n]->name);
         }
         for (int k = 0; c->options[k] != NULL; k++) {
             for (const struct dl_option *o = c->options[k]; o->name != NULL; o++) {
-                dl_text_add(t, dl_arena_printf(t->arena, "--%s ", o->name));
+                dl_text_printf(t, "--%s ", o->name);
             }
         }
         dl_text_add(t, "' ;;\n");
     }
     dl_text_add(t, "      *) words='");
     for (int i = 0; context->commands[i] != NULL; i++) {
-        dl_text_add(t, dl_arena_printf(t->arena, "%s ", context->commands[i]->name));
+        dl_text_printf(t, "%s ", context->commands[i]->name);
     }
     for (const struct dl_option *o = context->global_options; o != NULL && o->name != NULL; o++) {
-        dl_text_add(t, dl_arena_printf(t->arena, "--%s ", o->name));
+        dl_text_printf(t, "--%s ", o->name);
     }
     dl_text_add(t, "' ;;\n    esac ;;\n  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
                    "  [[ ${#COMPREPLY[@]} -eq 0 ]] && COMPREPLY=($(compgen -f -- \"$cur\"))\n}\n"

@@ -47,8 +47,7 @@ static const char *action_of(struct dl_arena *arena, const struct dl_option *o) 
 
 static void option(struct dl_text *t, const struct dl_option *o) {
     for (int form = o->letter != 0 ? 0 : 1; form < 2; form++) {
-        dl_text_add(
-            t, dl_arena_printf(t->arena, " \\\n        '%s", dl_option_repeatable(o) ? "*" : ""));
+        dl_text_printf(t, " \\\n        '%s", dl_option_repeatable(o) ? "*" : "");
         dl_text_add(
             t, form == 0
                    ? dl_arena_printf(t->arena, "-%c%s", o->letter, o->argument != NULL ? "+" : "")
@@ -59,7 +58,7 @@ static void option(struct dl_text *t, const struct dl_option *o) {
         if (o->argument != NULL) {
             dl_text_add(t, ":");
             quoted(t, o->argument);
-            dl_text_add(t, dl_arena_printf(t->arena, ":%s", action_of(t->arena, o)));
+            dl_text_printf(t, ":%s", action_of(t->arena, o));
         }
         dl_text_add(t, "'");
     }
@@ -78,7 +77,7 @@ void dl_manual_zsh(struct dl_text *t, const struct dl_context *context) {
         "  _alternative 'names:name:compadd -a names' 'files:file:_files'\n}\n\n"
         "_dlmodel() {\n  local -a commands\n  local state line\n  commands=(\n");
     for (int i = 0; context->commands[i] != NULL; i++) {
-        dl_text_add(t, dl_arena_printf(t->arena, "    '%s:", context->commands[i]->name));
+        dl_text_printf(t, "    '%s:", context->commands[i]->name);
         quoted(t, context->commands[i]->summary);
         dl_text_add(t, "'\n");
     }
@@ -89,10 +88,9 @@ void dl_manual_zsh(struct dl_text *t, const struct dl_context *context) {
                 "    command) _describe 'command' commands ;;\n    argument) case $line[1] in\n");
     for (int i = 0; context->commands[i] != NULL; i++) {
         const struct dl_command *c = context->commands[i];
-        dl_text_add(t, dl_arena_printf(t->arena, "      %s) _arguments", c->name));
+        dl_text_printf(t, "      %s) _arguments", c->name);
         for (int k = 0; c->options[k] != NULL; k++) options(t, c->options[k]);
-        if (c->words != NULL)
-            dl_text_add(t, dl_arena_printf(t->arena, " \\\n        '1:kind:(%s)'", c->words));
+        if (c->words != NULL) dl_text_printf(t, " \\\n        '1:kind:(%s)'", c->words);
         dl_text_add(t, strcmp(c->name, "help") == 0
                            ? " \\\n        '*:command:{_describe command commands}' ;;\n"
                            : " \\\n        '*:file:_files' ;;\n");

@@ -97,7 +97,7 @@ static void add_plain(struct dl_text *out, const char *text, int lead) {
         dl_text_add(out, "\n");
         return;
     }
-    dl_text_add(out, dl_arena_printf(out->arena, "%.*s", lead, line));
+    dl_text_printf(out, "%.*s", lead, line);
     dl_text_wrap(out, line + lead, lead, WIDTH);
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/core/text.h"
+
 bool dl_filter_listed(const char *list, const char *text) {
     if (strcmp(list, text) == 0) return true; /* first: a name may hold commas */
     const size_t length = strlen(text);
@@ -20,6 +22,18 @@ const char *dl_filter_cell(const struct dl_csv *csv, int row, const char *column
     const char *text = c < 0 ? "" : csv->rows[row][c];
     /* its meaning in compare */
     return text[0] == 0 && strcmp(column, "precision") == 0 ? "fp32" : text;
+}
+
+int dl_filter_values(const struct dl_csv *csvs, int count, const char *column, bool empty,
+                     const char **out, int most) {
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        for (int r = 0; r < csvs[i].row_count; r++) {
+            const char *text = dl_filter_cell(&csvs[i], r, column);
+            if (empty || text[0] != 0) dl_text_place(out, &found, most, text);
+        }
+    }
+    return found;
 }
 
 bool dl_filters_pass(const struct dl_filters *filters, const struct dl_csv *csv, int row) {

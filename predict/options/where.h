@@ -29,8 +29,11 @@ enum dl_code dl_filters_check(const struct dl_filters *filters, const struct dl_
 bool dl_filters_pass(const struct dl_filters *filters, const struct dl_csv *csv, int row);
 /* Text of a row's cell; "" when there is no such column, "fp32" for an empty precision. */
 const char *dl_filter_cell(const struct dl_csv *csv, int row, const char *column);
-/* The rows that pass, as a table with the original lines; cells are shared.
- * DL_ERR_SYSTEM. */
+/* At most `most` different values of a column in order of appearance, without "" unless `empty`;
+ * returns how many. */
+int dl_filter_values(const struct dl_csv *csvs, int count, const char *column, bool empty,
+                     const char **out, int most);
+/* The rows that pass, as a table with the original lines; cells are shared. */
 void dl_filters_apply(const struct dl_filters *filters, const struct dl_csv *csv,
                       struct dl_arena *arena, struct dl_csv *out);
 

@@ -2,7 +2,6 @@
 #include "predict/output/checkpoint_inputs.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "model/core/columns.h"
 #include "model/core/text.h"
@@ -46,23 +45,14 @@ static enum dl_code read_request(const struct dl_options *options, struct reques
     return DL_OK;
 }
 
-/* The probe that the user names, else that of the data directories; NULL: none. */
-static void probe_path(struct dl_context *context, const char *given, const char **out) {
-    *out = given;
-    for (int d = 0; d < context->data.directory_count && *out == NULL; d++) {
-        const char *path =
-            dl_arena_printf(context->arena, "%s/" DEFAULT_PROBE, context->data.directories[d]);
-        if (access(path, F_OK) == 0) *out = path;
-    }
-}
-
 static enum dl_code read_costs(struct dl_context *context, const char *given,
                                struct dl_checkpoint_way *way, struct dl_err *err) {
     struct dl_checkpoint_cost *costs = dl_arena_alloc(context->arena, 2, sizeof *costs);
-    const char *path;
+    /* the probe that the user names, else that of the data directories */
+    const char *path =
+        given != NULL ? given : dl_data_file(&context->data, DEFAULT_PROBE, context->arena);
     struct dl_csv csv;
     bool known;
-    probe_path(context, given, &path);
     if (path == NULL) return DL_OK;
     DL_TRY(dl_csv_read(path, context->arena, &csv, err));
     DL_TRY(dl_checkpoint_cost_read(&csv, way->format, false, &costs[0], &known, err));

@@ -85,19 +85,10 @@ enum dl_code dl_heterogeneous_put(struct dl_context *context,
                                   const char *format_name, struct dl_table *table,
                                   const char *sentence, struct dl_err *err) {
     const struct dl_options *options = request->options;
-    const enum dl_format format = request->format;
-    struct dl_json_writer w;
-    if (format == DL_FORMAT_CSV || format == DL_FORMAT_LATEX)
-        return context->output(options, dl_table_render(table, format), err);
-    if (format == DL_FORMAT_TEXT)
-        return context->output(
-            options, dl_arena_printf(context->arena, "%s\n%s\n", dl_table_text(table), sentence),
-            err);
-    dl_jw_init(&w, context->arena, false);
-    dl_output_header(&w, format_name);
-    dl_jw_array(&w, "results");
-    dl_table_json(table, &w);
-    return context->output(options, dl_jw_text(&w), err);
+    if (request->format != DL_FORMAT_TEXT)
+        return dl_output_table(context, options, table, format_name, "results", err);
+    return context->output(
+        options, dl_arena_printf(context->arena, "%s\n%s\n", dl_table_text(table), sentence), err);
 }
 
 static enum dl_code search_nodes(struct dl_context *context,

@@ -28,7 +28,11 @@ struct dl_predicted {
     struct dl_advice_limits limits;
 };
 
-struct dl_prediction_row dl_predicted_row_of(const struct dl_predicted *p,
+/* A plan and its prediction with the inputs that they are of. */
+struct dl_prediction_row dl_row_of(const struct dl_inputs *inputs,
+                                   const struct dl_framework *framework, const struct dl_plan *plan,
+                                   const struct dl_prediction *prediction);
+struct dl_prediction_row dl_predicted_row_of(const struct dl_inputs *inputs,
                                              const struct dl_predicted_row *row);
 
 /* The fastest row that fits, of the best frameworks there are (maintained ones before retired ones,

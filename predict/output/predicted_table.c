@@ -29,7 +29,7 @@ static const char *table_text(const struct brief *b) {
     struct dl_table table;
     dl_rows_init(&table, b->arena, &b->style);
     for (int i = 0; i < b->count; i++) {
-        const struct dl_prediction_row row = dl_predicted_row_of(b->p, b->rows[i]);
+        const struct dl_prediction_row row = dl_predicted_row_of(b->p->inputs, b->rows[i]);
         dl_rows_add(&table, &row, &b->style);
     }
     return dl_table_render(&table, b->format);

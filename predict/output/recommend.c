@@ -8,13 +8,18 @@
 #include "predict/output/advice_print.h"
 #include "predict/output/predicted.h"
 
-struct dl_prediction_row dl_predicted_row_of(const struct dl_predicted *p,
+struct dl_prediction_row dl_row_of(const struct dl_inputs *inputs,
+                                   const struct dl_framework *framework, const struct dl_plan *plan,
+                                   const struct dl_prediction *prediction) {
+    return (struct dl_prediction_row){inputs->system, dl_inputs_workload(inputs, framework),
+                                      framework,      plan,
+                                      prediction,     &inputs->length,
+                                      &inputs->rates};
+}
+
+struct dl_prediction_row dl_predicted_row_of(const struct dl_inputs *inputs,
                                              const struct dl_predicted_row *row) {
-    const struct dl_inputs *in = p->inputs;
-    return (struct dl_prediction_row){in->system,       dl_inputs_workload(in, row->framework),
-                                      row->framework,   &row->plan,
-                                      &row->prediction, &in->length,
-                                      &in->rates};
+    return dl_row_of(inputs, row->framework, &row->plan, &row->prediction);
 }
 
 /* 3: as one device; 2: retired; 1: asynchronous, lossy; 0: a bound. The highest of all wins. */
@@ -118,7 +123,7 @@ static const char *ties_text(struct dl_arena *arena, const struct dl_predicted *
 
 static const char *speed_text(struct dl_arena *arena, const struct dl_predicted *p,
                               const struct dl_predicted_row *r) {
-    const struct dl_prediction_row row = dl_predicted_row_of(p, r);
+    const struct dl_prediction_row row = dl_predicted_row_of(p->inputs, r);
     const struct dl_throughput rate = dl_rows_throughput(&row);
     if (!dl_known(rate.tokens_per_s))
         return dl_arena_printf(arena, "%s samples/s",

@@ -34,14 +34,8 @@ struct sweep {
 };
 
 /* Not passed on: the sweep's own, and those of output. */
-static bool is_own(const char *name) {
-    static const char *const own[] = {"sweep", "shard",   "format", "json", "csv",  "output",
-                                      "quiet", "verbose", "color",  "data", "help", NULL};
-    for (int i = 0; own[i] != NULL; i++) {
-        if (strcmp(own[i], name) == 0) return true;
-    }
-    return false;
-}
+static const char own_options[] =
+    "sweep shard format json csv output quiet verbose color data help";
 
 /* A column's option, with dashes. */
 static const char *option_of(const char *column, struct dl_arena *arena) {
@@ -82,7 +76,7 @@ static void words_of(const struct sweep *s, int row, struct words *w) {
     for (int i = 0; i < s->options->given_count; i++) {
         const struct dl_given *g = &s->options->given[i];
         const struct words given = {w->arena, w->list, cells};
-        if (is_own(g->option->name) || has(&given, g->option->name)) continue;
+        if (dl_words_hold(own_options, g->option->name) || has(&given, g->option->name)) continue;
         w->list[w->count++] = dl_arena_printf(w->arena, g->value == NULL ? "--%s" : "--%s=%s",
                                               g->option->name, g->value);
     }
@@ -193,7 +187,7 @@ static enum dl_code check_columns(const struct sweep *s, struct dl_err *err) {
             for (const struct dl_option *o = s->search->options[t]; o->name != NULL; o++)
                 known = known || (strcmp(o->name, name) == 0 && o->argument != NULL);
         }
-        if (!known || is_own(name))
+        if (!known || dl_words_hold(own_options, name))
             return dl_fail_at(err, s->csv.name, 1, 1, s->csv.header[c],
                               "expected an option of search that takes a value");
     }

@@ -68,7 +68,7 @@ struct block {
 struct device {
     struct dl_text *p;
     struct block *stack;
-    int count, capacity;
+    int count;
     double top, now_us;
 };
 
@@ -87,13 +87,7 @@ static void event(struct device *d, const char *action, const struct block *b) {
 
 static void allocate(struct device *d, const char *name, double bytes) {
     if (!(bytes >= 1)) return;
-    if (d->count == d->capacity) {
-        const int capacity = 2 * d->capacity + 64;
-        struct block *grown = dl_arena_alloc(d->p->arena, (size_t)capacity, sizeof *grown);
-        if (d->count > 0) memcpy(grown, d->stack, (size_t)d->count * sizeof *grown);
-        d->stack = grown;
-        d->capacity = capacity;
-    }
+    d->stack = dl_arena_grow(d->p->arena, d->stack, (size_t)d->count, sizeof *d->stack);
     struct block *b = &d->stack[d->count++];
     *b = (struct block){name, d->top, bytes};
     d->top += bytes;

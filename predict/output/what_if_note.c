@@ -6,6 +6,7 @@
 
 #include "model/machine/what_if.h"
 #include "predict/output/checkpoint_inputs.h"
+#include "predict/output/predicted.h"
 #include "predict/output/rows.h"
 
 struct asker {
@@ -30,10 +31,7 @@ static void ask(struct asker *a, const struct dl_inputs *inputs,
     out->code = dl_inputs_predict(&(struct dl_inputs_case){inputs, framework, nodes, false}, arena,
                                   &out->plan, &out->prediction, &refusal);
     if (out->code != DL_OK) return;
-    const struct dl_prediction_row row = {inputs->system,   dl_inputs_workload(inputs, framework),
-                                          framework,        &out->plan,
-                                          &out->prediction, &inputs->length,
-                                          &inputs->rates};
+    const struct dl_prediction_row row = dl_row_of(inputs, framework, &out->plan, &out->prediction);
     struct dl_table table;
     const char *checkpoint = "";
     dl_rows_init(&table, arena, &(struct dl_rows_style){0});

@@ -440,16 +440,15 @@ static void regret_and_ranks_by_hand(void **state) {
 }
 
 static void decisions_by_hand(void **state) {
-    struct dl_decision *list;
-    int count;
     const struct dl_decision_row rows[] = {
         {{"j", "tp=1", "", ""}, 1, 1.1, 0.5, 9}, {{"j", "tp=2", "", ""}, 2, 1.0, 0.47, 9},
         {{"j", "tp=1", "", ""}, 1, 1.3, 0.5, 9}, /* measured twice: 1.2 */
         {{"k", "tp=1", "f", "a"}, 1, 1, 9, 0.5}, {{"l", "tp=1", "f", "b"}, 2, 3, 9, 0.49},
         {{"j", "tp=4", "", ""}, NAN, 1, 0, 0},
     };
-    assert_int_equal(dl_decisions(rows, 6, &test_arena, &list, &count, NULL), DL_OK);
-    assert_int_equal(count, 2);
+    const struct dl_decision_list found = dl_decisions(rows, 6, &test_arena);
+    const struct dl_decision *list = found.list;
+    assert_int_equal(found.count, 2);
     assert_string_equal(list[0].group, "j");
     assert_int_equal(list[0].alternatives, 2);
     check_close(list[0].regret_pct, 20, 1e-9);
@@ -458,12 +457,12 @@ static void decisions_by_hand(void **state) {
     assert_true(list[1].frameworks);
     assert_false(list[1].distinguished); /* hypot(0.5, 0.49) = 0.7001 */
     assert_true(fabs(list[1].regret_pct) < 1e-9);
-    const struct dl_decision_summary s = dl_decision_summary(list, count, false);
+    const struct dl_decision_summary s = dl_decision_summary(&found, false);
     assert_int_equal(s.jobs, 1);
     check_close(s.regret_max_pct, 20, 1e-9);
     assert_int_equal(s.distinguished_jobs, 1);
     check_close(s.distinguished_mean_pct, 20, 1e-9);
-    const struct dl_decision_summary f = dl_decision_summary(list, count, true);
+    const struct dl_decision_summary f = dl_decision_summary(&found, true);
     assert_int_equal(f.distinguished_jobs, 0);
     assert_true(isnan(f.distinguished_mean_pct));
 }
