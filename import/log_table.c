@@ -143,11 +143,12 @@ static const char *tf_framework(const char *variables) {
 
 /* A model by its name in the log, where the catalog has it in small letters. */
 static const char *workload_of(const struct row *r, const char *name) {
-    static const struct dl_word_pair pairs[] = {
-        {"inception3", "inception_v3"}, {"inceptionv3", "inception_v3"},
-        {"resnet50_v1.5", "resnet50"},  {"mobilenet", "mobilenet_v1"},
-        {"bert", "bert_large"},         {"llama2_70b_lora", "llama2_70b"},
-        {"resnet", "resnet50"},         {NULL, NULL}};
+    static const struct dl_word_pair pairs[] = {{"inception3|inceptionv3", "inception_v3"},
+                                                {"resnet50_v1.5|resnet", "resnet50"},
+                                                {"mobilenet", "mobilenet_v1"},
+                                                {"bert", "bert_large"},
+                                                {"llama2_70b_lora", "llama2_70b"},
+                                                {NULL, NULL}};
     struct dl_arena *arena = r->context->arena;
     const char *path, *known = dl_paired(pairs, name);
     struct dl_err ignored;

@@ -166,24 +166,13 @@ static void grouped_option(struct dl_text *t, const struct dl_option *o, bool fi
     add_option(t, o);
 }
 
-/* Whether a list of words between spaces holds the word; NULL holds any. */
-static bool holds(const char *list, const char *word) {
-    const size_t length = strlen(word);
-    for (const char *at = list; at != NULL; at += strcspn(at, " ")) {
-        at += strspn(at, " ");
-        if (*at == 0) return false;
-        if (strncmp(at, word, length) == 0 && (at[length] == ' ' || at[length] == 0)) return true;
-    }
-    return true;
-}
-
 /* The options that most people need, then the names of the others by group. */
 static void common_options(struct dl_text *t, const struct dl_command *command) {
     const struct dl_option *list[DL_MAX_OPTIONS];
     const int count = dl_option_list(command, list);
     const char *group = "", *names = NULL;
     for (int i = 0; i < count; i++) {
-        if (!holds(command->common, list[i]->name)) continue;
+        if (command->common != NULL && !dl_has_word(command->common, list[i]->name)) continue;
         grouped_option(t, list[i], strcmp(group, list[i]->group) != 0);
         group = list[i]->group;
     }
@@ -193,7 +182,7 @@ static void common_options(struct dl_text *t, const struct dl_command *command) 
                                    command->name));
     for (int i = 0; i < count; i++) {
         const bool last = i + 1 == count || strcmp(list[i + 1]->group, list[i]->group) != 0;
-        if (!holds(command->common, list[i]->name))
+        if (command->common != NULL && !dl_has_word(command->common, list[i]->name))
             names = dl_arena_printf(t->arena, "%s --%s", names == NULL ? "" : names, list[i]->name);
         if (!last || names == NULL) continue;
         dl_text_add(t, dl_arena_printf(t->arena, "  %s\n      ", list[i]->group));
