@@ -39,9 +39,9 @@ static const char *const examples[] = {
     NULL,
 };
 
-static bool is_one_of(const char *name, const char *const *names) {
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0) return true;
+static bool is_launcher(const char *name) {
+    for (int i = 0; dl_capture_launchers[i] != NULL; i++)
+        if (strcmp(dl_capture_launchers[i], name) == 0) return true;
     return false;
 }
 
@@ -62,7 +62,7 @@ static int training_of(const struct dl_captured *captured) {
     int program = -1;
     for (int i = 0; i < captured->count; i++) {
         const struct dl_captured_command *c = &captured->commands[i];
-        if (is_one_of(c->words[0], dl_capture_launchers)) return i;
+        if (is_launcher(c->words[0])) return i;
         if (program < 0 && starts_program(c)) program = i;
     }
     return program;
@@ -88,13 +88,8 @@ static void add_batch_lines(const struct dl_options *options, struct dl_arena *a
 
 static void add_command(const struct dl_captured_command *command, struct dl_arena *arena,
                         struct dl_text *out) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./=:,+@%";
-    for (int i = 0; i < command->count; i++) {
-        const char *word = command->words[i];
-        const bool bare = word[0] != '\0' && word[strspn(word, plain)] == '\0';
-        dl_text_printf(out, "%s%s", i > 0 ? " " : "", bare ? word : dl_shell_quote(arena, word));
-    }
+    for (int i = 0; i < command->count; i++)
+        dl_text_printf(out, "%s%s", i > 0 ? " " : "", dl_shell_word(arena, command->words[i]));
     dl_text_add(out, "\n");
 }
 
@@ -136,9 +131,8 @@ static void remark(const struct dl_context *context, const struct dl_captured *c
                    int training) {
     int others = 0;
     for (int i = 0; i < captured->count; i++)
-        others +=
-            i != training && (is_one_of(captured->commands[i].words[0], dl_capture_launchers) ||
-                              starts_program(&captured->commands[i]));
+        others += i != training && (is_launcher(captured->commands[i].words[0]) ||
+                                    starts_program(&captured->commands[i]));
     if (captured->late)
         context->note(context, "warning: the script was ended at its time limit (--time-limit)");
     else if (captured->status != 0)

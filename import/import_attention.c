@@ -148,7 +148,5 @@ enum dl_code dl_map_softmax(struct dl_import_net *net, const struct dl_onnx_node
         return DL_OK;
     }
     DL_TRY(dl_net_whole(net, x, &item, err));
-    DL_TRY(dl_net_emit(net, &layer, &item, 1, -1, &item, err));
-    dl_net_hold(net, n->outputs[0], item);
-    return DL_OK;
+    return dl_net_put(net, &layer, item, -1, n->outputs[0], err);
 }

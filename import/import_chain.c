@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/core/text.h"
 #include "import/import_layers.h"
 
 static enum dl_code no(struct dl_err *err, const char *why) {
@@ -11,37 +12,21 @@ static enum dl_code no(struct dl_err *err, const char *why) {
 }
 
 static const struct {
-    const char *op;
+    const char *ops;
     unsigned how;
 } functions[] = {
-    {"Relu", DL_HOW_RELU},
-    {"LeakyRelu", DL_HOW_RELU},
-    {"PRelu", DL_HOW_RELU},
-    {"ThresholdedRelu", DL_HOW_RELU},
+    {"Relu LeakyRelu PRelu ThresholdedRelu", DL_HOW_RELU},
     {"Clip", DL_HOW_CLIP},
     {"Sigmoid", DL_HOW_SIGMOID},
     {"HardSigmoid", DL_HOW_GATE},
     {"HardSwish", DL_HOW_GATE | DL_HOW_SELF},
     {"Tanh", DL_HOW_TANH},
-    {"Erf", DL_HOW_ERF},
-    {"Gelu", DL_HOW_ERF},
+    {"Erf Gelu", DL_HOW_ERF},
     {"Softplus", DL_HOW_SOFTPLUS},
-    {"Softsign", DL_HOW_EXP},
     {"Mish", DL_HOW_SOFTPLUS | DL_HOW_TANH},
     {"Swish", DL_HOW_SIGMOID | DL_HOW_SELF},
-    {"Elu", DL_HOW_EXP},
-    {"Selu", DL_HOW_EXP},
-    {"Celu", DL_HOW_EXP},
-    {"Exp", DL_HOW_EXP},
-    {"Log", DL_HOW_EXP},
-    {"Sqrt", DL_HOW_SCALAR},
-    {"Neg", DL_HOW_SCALAR},
-    {"Abs", DL_HOW_SCALAR},
-    {"Reciprocal", DL_HOW_SCALAR},
-    {"Not", DL_HOW_SCALAR},
-    {"Floor", DL_HOW_SCALAR},
-    {"Ceil", DL_HOW_SCALAR},
-    {NULL, 0},
+    {"Softsign Elu Selu Celu Exp Log", DL_HOW_EXP},
+    {"Sqrt Neg Abs Reciprocal Not Floor Ceil", DL_HOW_SCALAR},
 };
 
 /* A normalization without a mean is an RMS norm of tokens, or SSD's of the pixels of an image. */
@@ -108,10 +93,8 @@ enum dl_code dl_map_unary(struct dl_import_net *net, const struct dl_onnx_node *
                           struct dl_err *err) {
     const int x = n->inputs[0], out = n->output_count > 0 ? n->outputs[0] : -1;
     const struct dl_flow *f = &net->flows[x];
-    if (strcmp(n->op, "Attention") == 0 || strcmp(n->op, "MultiHeadAttention") == 0)
-        return dl_map_attention_op(net, n, err);
-    for (int i = 0; functions[i].op != NULL; i++) {
-        if (strcmp(functions[i].op, n->op) != 0) continue;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (!dl_has_word(functions[i].ops, n->op)) continue;
         const bool function = (functions[i].how & DL_HOW_FUNCTIONS) != 0;
         if (out < 0) return no(err, "it has no output");
         if (f->scores > 0) {
@@ -232,9 +215,7 @@ static enum dl_code learned_factor(struct dl_import_net *net, int x, int c, int 
     DL_TRY(dl_net_whole(net, x, &item, err));
     if (dl_onnx_elements(v) == dl_net_shape(net, item)->channels) {
         struct dl_layer layer = dl_net_layer(&dl_layer_scale);
-        DL_TRY(dl_net_emit(net, &layer, &item, 1, c, &item, err));
-        dl_net_hold(net, out, item);
-        return DL_OK;
+        return dl_net_put(net, &layer, item, c, out, err);
     }
     if (v->rank >= 2 && fmod(dl_net_elements(net, x), dl_onnx_elements(v)) == 0) {
         dl_net_hold(net, out, item);
@@ -321,9 +302,7 @@ static enum dl_code rotation(struct dl_import_net *net, int x, int out, struct d
     if (s->dims == 1 && head >= 2 && fmod(s->channels, head) == 0) {
         struct dl_layer rope = dl_net_layer(&dl_layer_rope);
         rope.attention.heads = s->channels / head;
-        DL_TRY(dl_net_emit(net, &rope, &item, 1, -1, &item, err));
-        dl_net_hold(net, out, item);
-        return DL_OK;
+        return dl_net_put(net, &rope, item, -1, out, err);
     }
     net->flows[out] = net->flows[x];
     net->scalar_count++;
@@ -332,7 +311,6 @@ static enum dl_code rotation(struct dl_import_net *net, int x, int out, struct d
 
 static enum dl_code of_two(struct dl_import_net *net, const struct dl_onnx_node *n, int a, int b,
                            struct dl_err *err) {
-    static const char *const joins[] = {"Add", "Sub", "Mul", "Div", "Sum", NULL};
     const struct dl_flow *x = &net->flows[a], *y = &net->flows[b];
     const bool times = strcmp(n->op, "Mul") == 0, sub = strcmp(n->op, "Sub") == 0;
     if (x->scores > 0) return with_scores(net, n, a, b, err);
@@ -343,14 +321,12 @@ static enum dl_code of_two(struct dl_import_net *net, const struct dl_onnx_node 
                x->how | y->how | (times ? DL_HOW_SELF : 0u) | (sub ? DL_HOW_SUB : 0u));
         return DL_OK;
     }
-    bool known = false;
-    for (int i = 0; joins[i] != NULL; i++) known = known || strcmp(joins[i], n->op) == 0;
     /* a mask of tokens */
     if (net->tokens && (x->item == DL_FLOW_INPUT || y->item == DL_FLOW_INPUT)) {
         extend(net, x->item == DL_FLOW_INPUT ? b : a, n->outputs[0], DL_HOW_SCALAR);
         return DL_OK;
     }
-    if (!known) return no(err, "no layer compares activations");
+    if (!dl_has_word("Add Sub Mul Div Sum", n->op)) return no(err, "no layer compares activations");
     DL_TRY(dl_net_close(net, a, err));
     DL_TRY(dl_net_close(net, b, err));
     const bool halves =
@@ -400,9 +376,7 @@ enum dl_code dl_map_mean(struct dl_import_net *net, const struct dl_onnx_node *n
     s = dl_net_shape(net, whole);
     if (after != s->channels || s->dims == 0) return no(err, "it is not a mean over all positions");
     struct dl_layer layer = dl_net_layer(&dl_layer_global_pool);
-    DL_TRY(dl_net_emit(net, &layer, &whole, 1, -1, &whole, err));
-    dl_net_hold(net, out, whole);
-    return DL_OK;
+    return dl_net_put(net, &layer, whole, -1, out, err);
 }
 
 /* A choice between scores and a constant is a mask; between a token's features and a constant too.

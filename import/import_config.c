@@ -22,19 +22,9 @@ struct reader {
     struct dl_err *err;
 };
 
-/* The next of the words with blanks between, "" at the end. */
-static const char *next_word(const char **text, size_t *length) {
-    const char *word = *text + strspn(*text, " ");
-    *length = strcspn(word, " ");
-    *text = word + *length;
-    return word;
-}
-
 static const struct dl_config_key *in_table(const struct dl_config_key *table, const char *key) {
-    size_t length;
     for (; table->keys != NULL; table++)
-        for (const char *rest = table->keys, *word; *(word = next_word(&rest, &length)) != '\0';)
-            if (strlen(key) == length && strncmp(word, key, length) == 0) return table;
+        if (dl_has_word(table->keys, key)) return table;
     return NULL;
 }
 
@@ -57,7 +47,8 @@ static const char *suggest_key(const struct dl_config_family *family, const char
     size_t length;
     for (int i = 0; i < 3; i++)
         for (const struct dl_config_key *k = tables[i]; k->keys != NULL; k++)
-            for (const char *rest = k->keys, *word; *(word = next_word(&rest, &length)) != '\0';)
+            for (const char *rest = k->keys, *word;
+                 (word = dl_word_next(&rest, " ", &length)) != NULL;)
                 if (count < 4 * DL_CONFIG_KEYS - 1)
                     names[count++] = dl_arena_strndup(arena, word, length);
     names[count] = NULL;

@@ -55,9 +55,9 @@ struct dl_config_family {
 };
 extern const struct dl_config_family dl_config_families[]; /* ended by a NULL model_type */
 extern const struct dl_config_family dl_config_llama_like;
-/* Another name of a model type; ended by NULL. */
+/* Other names of a model type; ended by NULL. */
 struct dl_config_alias {
-    const char *type, *family;
+    const char *types, *family;
 };
 extern const struct dl_config_alias dl_config_aliases[];
 extern const struct dl_config_key dl_config_ignored[]; /* of every family */

@@ -93,11 +93,6 @@ static const struct dl_config_key qwen_keys[] = {
     {0},
 };
 
-static const struct dl_config_key glm_keys[] = {
-    SETS("attention_bias", FLAG, "qkv_bias"),
-    {0},
-};
-
 static const struct dl_config_key minimax_keys[] = {
     SETS("use_qk_norm", FLAG, "qk_norm"),
     KEY("qk_norm_type attn_type_list", IGNORED),
@@ -225,26 +220,11 @@ static const struct dl_config_key deepseek_keys[] = {
     {0},
 };
 
-static const struct dl_config_key oss_keys[] = {
-    KEY("swiglu_limit initial_context_length", IGNORED),
-    {0},
-};
-
 static const struct dl_config_key gemma_keys[] = {
     SETS("sliding_window_pattern _sliding_window_pattern", NUMBER, "full_every"),
     KEY("use_bidirectional_attention", FALSE),
     KEY("query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping rope_local_base_freq",
         IGNORED),
-    {0},
-};
-
-static const struct dl_config_key phi3_keys[] = {
-    KEY("original_max_position_embeddings full_attn_mod interpolate_factor", IGNORED),
-    {0},
-};
-
-static const struct dl_config_key nemotron_keys[] = {
-    KEY("norm_eps", IGNORED),
     {0},
 };
 
@@ -336,35 +316,24 @@ const struct dl_config_key dl_config_ignored[] = {
 
 /* Types whose layers are those of another: the family's members count. */
 const struct dl_config_alias dl_config_aliases[] = {
-    {"kimi_k2", "deepseek_v3"},
+    {"kimi_k2 deepseek_v32 glm_moe_dsa", "deepseek_v3"},
     {"qwen3_vl_text", "qwen3"},
     {"qwen3_vl_moe_text", "qwen3_moe"},
-    {"qwen2_vl", "qwen2"},
-    {"qwen2_5_vl", "qwen2"},
-    {"qwen2_vl_text", "qwen2"},
-    {"qwen2_5_vl_text", "qwen2"},
-    {"mimo", "qwen2"},
-    {"granite", "llama"},
-    {"smollm3", "llama"},
-    {"ministral", "mistral"},
-    {"mistral3", "mistral"},
+    {"qwen2_vl qwen2_5_vl qwen2_vl_text qwen2_5_vl_text mimo", "qwen2"},
+    {"granite smollm3 seed_oss yi internlm3", "llama"},
+    {"ministral mistral3", "mistral"},
     {"granitemoe", "mixtral"},
-    {"seed_oss", "llama"},
     {"gemma3", "gemma3_text"},
     {"olmo3", "olmo2"},
     {"glm", "glm4_moe"},
-    {"yi", "llama"},
-    {"deepseek_v32", "deepseek_v3"},
-    {"glm_moe_dsa", "deepseek_v3"},
-    {"internlm3", "llama"},
     {"distilgpt2", "gpt2"},
     {"minimax_text_01", "minimax"},
-    {"qwen3_5_text", "qwen3_next"},
-    {"qwen3_5_moe_text", "qwen3_next"},
+    {"qwen3_5_text qwen3_5_moe_text", "qwen3_next"},
     {NULL, NULL},
 };
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define KEYS(...) ((const struct dl_config_key[]){__VA_ARGS__, {0}})
 #define LLAMA                                                                                      \
     "mlp=swiglu", "norm=rmsnorm", "pos=rope", "bias=0", "qkv_bias=0", "proj_bias=0", "dropout=0",  \
         "flash=1"
@@ -389,24 +358,28 @@ const struct dl_config_family dl_config_families[] = {
     GPT_FAMILY("qwen3_moe", qwen_keys, expert_keys, LLAMA, "tied=0", "head_norm=1"),
     GPT_FAMILY("deepseek_v2", deepseek_keys, expert_keys, LLAMA, "tied=0"),
     GPT_FAMILY("deepseek_v3", deepseek_keys, expert_keys, LLAMA, "tied=0", "router_bias=1"),
-    GPT_FAMILY("gpt_oss", oss_keys, expert_keys, LLAMA, "tied=0", "qkv_bias=1", "proj_bias=1",
-               "sinks=1", "full_every=2", "expert_bias=1", "router_bias=1"),
+    GPT_FAMILY("gpt_oss", KEYS(KEY("swiglu_limit initial_context_length", IGNORED)), expert_keys,
+               LLAMA, "tied=0", "qkv_bias=1", "proj_bias=1", "sinks=1", "full_every=2",
+               "expert_bias=1", "router_bias=1"),
     GPT_FAMILY("olmo2", none, none, LLAMA, "tied=0", "pre_norm=0", "post_norm=1", "qk_norm=1"),
-    GPT_FAMILY("glm4_moe", glm_keys, expert_keys, LLAMA, "tied=0", "rotary=floor(0.5*head_dim)",
-               "router_bias=1"),
+    GPT_FAMILY("glm4_moe", KEYS(SETS("attention_bias", FLAG, "qkv_bias")), expert_keys, LLAMA,
+               "tied=0", "rotary=floor(0.5*head_dim)", "router_bias=1"),
     GPT_FAMILY("minimax_m2", minimax_keys, expert_keys, LLAMA, "tied=0"),
     GPT_FAMILY("llama4_text", llama4_keys, expert_keys, LLAMA, "tied=0", "hidden=5120", "layers=48",
                "heads=40", "kv_heads=8", "head_dim=128", "vocab=202048", "ffn=16384",
                "expert_ffn=8192", "experts=16", "topk=1", "shared_experts=1"),
-    GPT_FAMILY("phi3", phi3_keys, none, LLAMA, "tied=0"),
+    GPT_FAMILY(
+        "phi3",
+        KEYS(KEY("original_max_position_embeddings full_attn_mod interpolate_factor", IGNORED)),
+        none, LLAMA, "tied=0"),
     GPT_FAMILY("gemma", gemma_keys, none, LLAMA, "mlp=geglu", "tied=1", "head_dim=256"),
     GPT_FAMILY("gemma2", gemma_keys, none, LLAMA, "mlp=geglu", "tied=1", "head_dim=256",
                "post_norm=1", "full_every=2"),
     GPT_FAMILY("gemma3_text", gemma_keys, none, LLAMA, "mlp=geglu", "tied=1", "head_dim=256",
                "post_norm=1", "full_every=6", "head_norm=1"),
-    FAMILY("nemotron", "gpt", false, nemotron_keys, none, llama_keys, NEEDED, "mlp=relu2",
-           "norm=layernorm", "norm_bias=1", "pos=rope", "bias=0", "qkv_bias=0", "proj_bias=0",
-           "tied=0", "dropout=0", "flash=1", "rotary=head_dim/2"),
+    FAMILY("nemotron", "gpt", false, KEYS(KEY("norm_eps", IGNORED)), none, llama_keys, NEEDED,
+           "mlp=relu2", "norm=layernorm", "norm_bias=1", "pos=rope", "bias=0", "qkv_bias=0",
+           "proj_bias=0", "tied=0", "dropout=0", "flash=1", "rotary=head_dim/2"),
     FAMILY("qwen3_next", "gpt", true, qwen_next_keys, expert_keys, llama_keys, NEEDED_BUT_FFN,
            MIXED, "pattern=GGG*", "head_norm=1", "attn_gate=1", "shared_gate=1",
            "rotary=floor(0.25*head_dim)"),

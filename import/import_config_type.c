@@ -2,6 +2,7 @@
  * family that has its layers, and layers that have no kind here. */
 #include <string.h>
 
+#include "model/core/text.h"
 #include "import/import_config.h"
 #include "import/run/arguments.h"
 
@@ -96,8 +97,8 @@ static bool is_llama_like(const struct dl_json_node *text) {
 }
 
 static const struct dl_config_family *family_of(const char *type) {
-    for (const struct dl_config_alias *a = dl_config_aliases; a->type != NULL; a++)
-        if (strcmp(a->type, type) == 0) type = a->family;
+    for (const struct dl_config_alias *a = dl_config_aliases; a->types != NULL; a++)
+        if (dl_has_word(a->types, type)) type = a->family;
     for (const struct dl_config_family *f = dl_config_families; f->model_type != NULL; f++)
         if (strcmp(f->model_type, type) == 0) return f;
     return NULL;

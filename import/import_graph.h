@@ -117,8 +117,8 @@ bool dl_onnx_fold(const char *op, double a, double b, double *out);
 void dl_onnx_fold_elements(struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
                            bool binary);
 /* The shape operators (Reshape, Slice, ...): *done is false for any other operator. */
-enum dl_code dl_onnx_infer_view(struct dl_onnx_graph *graph, int node, bool *done,
-                                struct dl_err *err);
+enum dl_code dl_onnx_infer_view(struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
+                                bool *done, struct dl_err *err);
 /* Numbers of a list that is an input, or before that opset an attribute; -1: not known. */
 int dl_onnx_list(const struct dl_onnx_graph *graph, const struct dl_onnx_node *node, int input,
                  const char *name, const double **out);

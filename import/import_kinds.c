@@ -101,9 +101,7 @@ enum dl_code dl_map_pool(struct dl_import_net *net, const struct dl_onnx_node *n
     for (int d = 0; d < DL_DIMS; d++) {
         if (layer.dilation[d] != 1) return no(err, "its window is dilated");
     }
-    DL_TRY(dl_net_emit(net, &layer, &item, 1, -1, &item, err));
-    dl_net_hold(net, n->outputs[0], item);
-    return DL_OK;
+    return dl_net_put(net, &layer, item, -1, n->outputs[0], err);
 }
 
 enum dl_code dl_map_global_pool(struct dl_import_net *net, const struct dl_onnx_node *n,
@@ -111,9 +109,7 @@ enum dl_code dl_map_global_pool(struct dl_import_net *net, const struct dl_onnx_
     struct dl_layer layer = dl_net_layer(&dl_layer_global_pool);
     int item;
     DL_TRY(image_of(net, n->inputs[0], &item, err));
-    DL_TRY(dl_net_emit(net, &layer, &item, 1, -1, &item, err));
-    dl_net_hold(net, n->outputs[0], item);
-    return DL_OK;
+    return dl_net_put(net, &layer, item, -1, n->outputs[0], err);
 }
 
 /* Zeros around an image, for the next convolution or pooling to take over. */
@@ -258,7 +254,7 @@ enum dl_code dl_map_dropout(struct dl_import_net *net, const struct dl_onnx_node
     struct dl_layer layer = dl_net_layer(&dl_layer_dropout);
     layer.dropout = ratio;
     DL_TRY(dl_net_whole(net, x, &item, err));
-    if (ratio > 0) DL_TRY(dl_net_emit(net, &layer, &item, 1, -1, &item, err));
+    if (ratio > 0) return dl_net_put(net, &layer, item, -1, n->outputs[0], err);
     dl_net_hold(net, n->outputs[0], item);
     return DL_OK;
 }
@@ -286,9 +282,7 @@ enum dl_code dl_map_gather(struct dl_import_net *net, const struct dl_onnx_node 
     const double count = dl_net_elements(net, index);
     if (net->input.dims == 1 && count != net->input.size[DL_DIMS - 1])
         layer.requested.tokens = count;
-    DL_TRY(dl_net_emit(net, &layer, &item, 1, table, &item, err));
-    dl_net_hold(net, n->outputs[0], item);
-    return DL_OK;
+    return dl_net_put(net, &layer, item, table, n->outputs[0], err);
 }
 
 /* Learned tokens before a sequence. */
@@ -307,9 +301,7 @@ static enum dl_code prepend(struct dl_import_net *net, const struct dl_onnx_node
     DL_TRY(dl_net_sequence(net, item, channels, &item, err));
     struct dl_layer layer = dl_net_layer(&dl_layer_prepend);
     layer.requested.tokens = own / channels;
-    DL_TRY(dl_net_emit(net, &layer, &item, 1, learned, &item, err));
-    dl_net_hold(net, n->outputs[0], item);
-    return DL_OK;
+    return dl_net_put(net, &layer, item, learned, n->outputs[0], err);
 }
 
 /* Parts of one layer's output that come together again (rotary position embedding) are that output.
@@ -404,7 +396,7 @@ enum dl_code dl_map_resize(struct dl_import_net *net, const struct dl_onnx_node 
         if (factor != (d < 2 ? 1 : layer.requested.scale) || factor != floor(factor))
             return no(err, "it does not scale by one whole number");
     }
-    if (layer.requested.scale > 1) DL_TRY(dl_net_emit(net, &layer, &item, 1, -1, &item, err));
+    if (layer.requested.scale > 1) return dl_net_put(net, &layer, item, -1, n->outputs[0], err);
     dl_net_hold(net, n->outputs[0], item);
     return DL_OK;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/core/text.h"
+
 const struct dl_shape *dl_net_shape(const struct dl_import_net *net, int item) {
     return item < 0 ? &net->input : &net->items[item].layer.out;
 }
@@ -125,6 +127,13 @@ enum dl_code dl_net_emit(struct dl_import_net *net, struct dl_layer *layer, cons
     return DL_OK;
 }
 
+enum dl_code dl_net_put(struct dl_import_net *net, struct dl_layer *layer, int item, int weight,
+                        int out, struct dl_err *err) {
+    DL_TRY(dl_net_emit(net, layer, &item, 1, weight, &item, err));
+    dl_net_hold(net, out, item);
+    return DL_OK;
+}
+
 static enum dl_code emit_one(struct dl_import_net *net, struct dl_layer layer, int input, int *out,
                              struct dl_err *err) {
     return dl_net_emit(net, &layer, &input, 1, -1, out, err);
@@ -212,7 +221,7 @@ enum dl_code dl_net_rows(struct dl_import_net *net, int value, double channels, 
 static enum dl_code map_view(struct dl_import_net *net, const struct dl_onnx_node *n,
                              struct dl_err *err) {
     const int x = n->inputs[0];
-    const bool open = strcmp(n->op, "Identity") == 0 || strcmp(n->op, "Cast") == 0;
+    const bool open = dl_has_word("Identity Cast", n->op);
     if (!open && net->flows[x].scores == 0) DL_TRY(dl_net_close(net, x, err));
     for (int i = 0; i < n->output_count; i++) {
         if (n->outputs[i] >= 0) net->flows[n->outputs[i]] = net->flows[x];
@@ -221,15 +230,12 @@ static enum dl_code map_view(struct dl_import_net *net, const struct dl_onnx_nod
 }
 
 static const struct {
-    const char *op;
+    const char *ops;
     dl_map_fn *map;
 } maps[] = {
-    {"Conv", dl_map_conv},
-    {"ConvTranspose", dl_map_conv},
-    {"MaxPool", dl_map_pool},
-    {"AveragePool", dl_map_pool},
-    {"GlobalAveragePool", dl_map_global_pool},
-    {"GlobalMaxPool", dl_map_global_pool},
+    {"Conv ConvTranspose", dl_map_conv},
+    {"MaxPool AveragePool", dl_map_pool},
+    {"GlobalAveragePool GlobalMaxPool", dl_map_global_pool},
     {"BatchNormalization", dl_map_batchnorm},
     {"LRN", dl_map_lrn},
     {"Gemm", dl_map_dense},
@@ -237,49 +243,24 @@ static const struct {
     {"Gather", dl_map_gather},
     {"Concat", dl_map_concat},
     {"LSTM", dl_map_lstm},
-    {"Resize", dl_map_resize},
-    {"Upsample", dl_map_resize},
+    {"Resize Upsample", dl_map_resize},
     {"Pad", dl_map_pad},
     {"Dropout", dl_map_dropout},
-    {"Softmax", dl_map_softmax},
-    {"LogSoftmax", dl_map_softmax},
-    {"LayerNormalization", dl_map_norm},
-    {"RMSNormalization", dl_map_norm},
-    {"SimplifiedLayerNormalization", dl_map_norm},
-    {"InstanceNormalization", dl_map_norm},
-    {"GroupNormalization", dl_map_norm},
+    {"Softmax LogSoftmax", dl_map_softmax},
+    {"LayerNormalization RMSNormalization SimplifiedLayerNormalization InstanceNormalization "
+     "GroupNormalization",
+     dl_map_norm},
     {"ReduceMean", dl_map_mean},
     {"Where", dl_map_where},
-    {"Add", dl_map_binary},
-    {"Sub", dl_map_binary},
-    {"Mul", dl_map_binary},
-    {"Div", dl_map_binary},
-    {"Pow", dl_map_binary},
-    {"Sum", dl_map_binary},
-    {"Equal", dl_map_binary},
-    {"Less", dl_map_binary},
-    {"Greater", dl_map_binary},
-    {"LessOrEqual", dl_map_binary},
-    {"GreaterOrEqual", dl_map_binary},
-    {"And", dl_map_binary},
-    {"Or", dl_map_binary},
-    {"Reshape", map_view},
-    {"Flatten", map_view},
-    {"Transpose", map_view},
-    {"Squeeze", map_view},
-    {"Unsqueeze", map_view},
-    {"Slice", map_view},
-    {"Split", map_view},
-    {"Expand", map_view},
-    {"Identity", map_view},
-    {"Cast", map_view},
-    {NULL, NULL},
+    {"Add Sub Mul Div Pow Sum Equal Less Greater LessOrEqual GreaterOrEqual And Or", dl_map_binary},
+    {"Reshape Flatten Transpose Squeeze Unsqueeze Slice Split Expand Identity Cast", map_view},
+    {"Attention MultiHeadAttention", dl_map_attention_op},
 };
 
 static dl_map_fn *find_map(const struct dl_onnx_node *n) {
     if (n->domain[0] != 0) return NULL;
-    for (int i = 0; maps[i].op != NULL; i++) {
-        if (strcmp(maps[i].op, n->op) == 0) return maps[i].map;
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        if (dl_has_word(maps[i].ops, n->op)) return maps[i].map;
     }
     return dl_map_unary; /* rejects unknown operators */
 }

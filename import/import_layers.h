@@ -114,6 +114,9 @@ int dl_net_learn(struct dl_import_net *net, int value, int item);
 /* Infers a layer again after its geometry changed (a bias that came later). */
 enum dl_code dl_net_again(struct dl_import_net *net, int item, struct dl_err *err);
 void dl_net_hold(struct dl_import_net *net, int value, int item);
+/* Appends a layer that reads `item` and whose output holds the value `out`. */
+enum dl_code dl_net_put(struct dl_import_net *net, struct dl_layer *layer, int item, int weight,
+                        int out, struct dl_err *err);
 
 /* Closes an open chain: afterwards the value's flow has an item. */
 enum dl_code dl_net_close(struct dl_import_net *net, int value, struct dl_err *err);

@@ -9,6 +9,7 @@
 
 #include "import/zip.h"
 #include "model/core/file.h"
+#include "model/core/text.h"
 
 enum { SCHEMA = 8 };
 
@@ -166,9 +167,9 @@ static bool all_constant(const struct dl_pt2_call *call) {
 
 /* Views of parameters stay operators: a layer finds the parameter behind them. */
 static bool is_view(const char *name) {
-    static const char views[] = " t transpose permute view reshape unsqueeze squeeze expand alias "
-                                "contiguous to _to_copy detach clone slice select flatten ";
-    return strstr(views, name) != NULL;
+    return dl_has_word("t transpose permute view reshape unsqueeze squeeze expand alias contiguous "
+                       "to _to_copy detach clone slice select flatten",
+                       name);
 }
 
 static enum dl_code read_call(struct dl_onnx_graph *g, int *capacity,
@@ -199,7 +200,7 @@ static enum dl_code read_call(struct dl_onnx_graph *g, int *capacity,
     call.name = g->values[call.outputs[0]].name;
     for (int i = 0; i < call.output_count; i++)
         if (g->values[call.outputs[i]].made) return bad(g, err, "made twice: value", call.name);
-    if (all_constant(&call) && !is_view(dl_arena_printf(g->arena, " %s ", call.operator_name)))
+    if (all_constant(&call) && !is_view(call.operator_name))
         for (int i = 0; i < call.output_count; i++) make_constant(&g->values[call.outputs[i]]);
     else
         dl_pt2_translate(&call);

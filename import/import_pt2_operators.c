@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/core/text.h"
 #include "import/import_pt2.h"
 
 /* Number i of a list of one for all, or of one for each. */
@@ -137,25 +138,6 @@ static bool linear(struct dl_pt2_call *c) {
     return dl_pt2_end(&sum), true;
 }
 
-static bool product(struct dl_pt2_call *c) {
-    const int a = dl_pt2_tensor(c, "self"), other = dl_pt2_tensor(c, "other"),
-              b2 = other >= 0 ? other : dl_pt2_tensor(c, "mat2");
-    if (a < 0 || b2 < 0) return false;
-    struct dl_pt2_build b = dl_pt2_begin(c, "MatMul", a);
-    dl_pt2_input(&b, b2);
-    return dl_pt2_end(&b), true;
-}
-
-static bool sum_of_product(struct dl_pt2_call *c) {
-    const int bias = dl_pt2_tensor(c, "self"), a = dl_pt2_tensor(c, "mat1"),
-              weight = dl_pt2_tensor(c, "mat2");
-    if (bias < 0 || a < 0 || weight < 0) return false;
-    struct dl_pt2_build b = dl_pt2_begin(c, "Gemm", a);
-    dl_pt2_input(&b, weight);
-    dl_pt2_input(&b, bias);
-    return dl_pt2_end(&b), true;
-}
-
 static bool attention(struct dl_pt2_call *c) {
     const int q = dl_pt2_tensor(c, "query"), k = dl_pt2_tensor(c, "key"),
               v = dl_pt2_tensor(c, "value");
@@ -166,14 +148,6 @@ static bool attention(struct dl_pt2_call *c) {
     dl_pt2_attribute(&b, "q_num_heads", (double)dl_pt2_value(c, q)->declared[1]);
     dl_pt2_attribute(&b, "kv_num_heads", (double)dl_pt2_value(c, k)->declared[1]);
     dl_pt2_attribute(&b, "is_causal", dl_pt2_number(c, "is_causal", 0));
-    return dl_pt2_end(&b), true;
-}
-
-static bool embedding(struct dl_pt2_call *c) {
-    const int table = dl_pt2_tensor(c, "weight"), indices = dl_pt2_tensor(c, "indices");
-    if (table < 0 || indices < 0) return false;
-    struct dl_pt2_build b = dl_pt2_begin(c, "Gather", table);
-    dl_pt2_input(&b, indices);
     return dl_pt2_end(&b), true;
 }
 
@@ -225,13 +199,6 @@ static bool reshaped(struct dl_pt2_call *c) {
     struct dl_pt2_build b =
         dl_pt2_begin(c, strcmp(c->operator_name, "expand") == 0 ? "Expand" : "Reshape", x);
     dl_pt2_input(&b, dl_pt2_constant(c, shape, out->declared_rank, 1));
-    return dl_pt2_end(&b), true;
-}
-
-static bool same(struct dl_pt2_call *c) {
-    const int x = dl_pt2_sample(c);
-    if (x < 0) return false;
-    struct dl_pt2_build b = dl_pt2_begin(c, "Identity", x);
     return dl_pt2_end(&b), true;
 }
 
@@ -317,58 +284,6 @@ static bool joined(struct dl_pt2_call *c) {
 
 /* ---- element by element ---- */
 
-static const struct {
-    const char *theirs, *ours;
-} unary[] = {
-    {"relu", "Relu"},
-    {"relu6", "Clip"},
-    {"hardtanh", "Clip"},
-    {"clamp", "Clip"},
-    {"leaky_relu", "LeakyRelu"},
-    {"elu", "Elu"},
-    {"sigmoid", "Sigmoid"},
-    {"hardsigmoid", "HardSigmoid"},
-    {"silu", "Swish"},
-    {"hardswish", "HardSwish"},
-    {"tanh", "Tanh"},
-    {"gelu", "Gelu"},
-    {"mish", "Mish"},
-    {"softplus", "Softplus"},
-    {"exp", "Exp"},
-    {"log", "Log"},
-    {"sqrt", "Sqrt"},
-    {"neg", "Neg"},
-    {"abs", "Abs"},
-    {"erf", "Erf"},
-    {"cos", "Cos"},
-    {"sin", "Sin"},
-    {"reciprocal", "Reciprocal"},
-};
-static const struct {
-    const char *theirs, *ours;
-} binary[] = {
-    {"add", "Add"}, {"sub", "Sub"}, {"mul", "Mul"}, {"div", "Div"}, {"pow", "Pow"},
-};
-
-static bool elementwise(struct dl_pt2_call *c) {
-    const char *op = NULL;
-    for (size_t i = 0; i < sizeof unary / sizeof unary[0]; i++)
-        if (strcmp(unary[i].theirs, c->operator_name) == 0) op = unary[i].ours;
-    const int x = dl_pt2_sample(c);
-    if (op != NULL && x >= 0) {
-        struct dl_pt2_build b = dl_pt2_begin(c, op, x);
-        return dl_pt2_end(&b), true;
-    }
-    for (size_t i = 0; i < sizeof binary / sizeof binary[0]; i++)
-        if (strcmp(binary[i].theirs, c->operator_name) == 0) op = binary[i].ours;
-    const int a = dl_pt2_operand(c, "self"),
-              y = dl_pt2_operand(c, strcmp(c->operator_name, "pow") == 0 ? "exponent" : "other");
-    if (op == NULL || a < 0 || y < 0) return false;
-    struct dl_pt2_build b = dl_pt2_begin(c, op, a);
-    dl_pt2_input(&b, y);
-    return dl_pt2_end(&b), true;
-}
-
 static bool reciprocal_root(struct dl_pt2_call *c) {
     const int x = dl_pt2_tensor(c, "self");
     if (x < 0) return false;
@@ -397,39 +312,90 @@ static bool dropout(struct dl_pt2_call *c) {
     return dl_pt2_end(&b), true;
 }
 
+/* Operators without attributes: ONNX's, and the arguments that it reads, in its order; none named:
+ * the sample. */
+static const struct {
+    const char *theirs, *ours, *inputs[3];
+} plain[] = {
+    {"contiguous to _to_copy clone alias detach type_as float lift_fresh_copy", "Identity", {NULL}},
+    {"matmul", "MatMul", {"self", "other"}},
+    {"mm bmm", "MatMul", {"self", "mat2"}},
+    {"addmm", "Gemm", {"mat1", "mat2", "self"}},
+    {"embedding", "Gather", {"weight", "indices"}},
+    {"add", "Add", {"self", "other"}},
+    {"sub", "Sub", {"self", "other"}},
+    {"mul", "Mul", {"self", "other"}},
+    {"div", "Div", {"self", "other"}},
+    {"pow", "Pow", {"self", "exponent"}},
+    {"relu", "Relu", {NULL}},
+    {"relu6 hardtanh clamp", "Clip", {NULL}},
+    {"leaky_relu", "LeakyRelu", {NULL}},
+    {"elu", "Elu", {NULL}},
+    {"sigmoid", "Sigmoid", {NULL}},
+    {"hardsigmoid", "HardSigmoid", {NULL}},
+    {"silu", "Swish", {NULL}},
+    {"hardswish", "HardSwish", {NULL}},
+    {"tanh", "Tanh", {NULL}},
+    {"gelu", "Gelu", {NULL}},
+    {"mish", "Mish", {NULL}},
+    {"softplus", "Softplus", {NULL}},
+    {"exp", "Exp", {NULL}},
+    {"log", "Log", {NULL}},
+    {"sqrt", "Sqrt", {NULL}},
+    {"neg", "Neg", {NULL}},
+    {"abs", "Abs", {NULL}},
+    {"erf", "Erf", {NULL}},
+    {"cos", "Cos", {NULL}},
+    {"sin", "Sin", {NULL}},
+    {"reciprocal", "Reciprocal", {NULL}},
+};
+
+static bool without_attributes(struct dl_pt2_call *c) {
+    size_t row = 0;
+    while (row < sizeof plain / sizeof *plain && !dl_has_word(plain[row].theirs, c->operator_name))
+        row++;
+    if (row == sizeof plain / sizeof *plain) return false;
+    const char *const *inputs = plain[row].inputs;
+    int values[3] = {dl_pt2_sample(c)}, count = inputs[0] == NULL;
+    while (count < 3 && inputs[count] != NULL) {
+        values[count] = dl_pt2_operand(c, inputs[count]);
+        count++;
+    }
+    for (int i = 0; i < count; i++)
+        if (values[i] < 0) return false;
+    struct dl_pt2_build b = dl_pt2_begin(c, plain[row].ours, values[0]);
+    for (int i = 1; i < count; i++) dl_pt2_input(&b, values[i]);
+    return dl_pt2_end(&b), true;
+}
+
 void dl_pt2_translate(struct dl_pt2_call *c) {
     static const struct {
         const char *names; /* between blanks */
         bool (*translate)(struct dl_pt2_call *);
     } all[] = {
-        {" conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d ", convolution},
-        {" max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d ", pooling},
-        {" adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d ",
+        {"conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d", convolution},
+        {"max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d", pooling},
+        {"adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d",
          adaptive_pooling},
-        {" upsample_nearest2d upsample_bilinear2d upsample_bicubic2d ", upsampling},
-        {" pad constant_pad_nd ", zeros_around},
-        {" linear ", linear},
-        {" matmul mm bmm ", product},
-        {" addmm ", sum_of_product},
-        {" scaled_dot_product_attention ", attention},
-        {" embedding ", embedding},
-        {" batch_norm layer_norm group_norm rms_norm ", normalization},
-        {" softmax _softmax ", softmax},
-        {" view reshape flatten unsqueeze squeeze unflatten _unsafe_view expand ", reshaped},
-        {" contiguous to _to_copy clone alias detach type_as float lift_fresh_copy ", same},
-        {" permute transpose t ", turned},
-        {" slice ", slice},
-        {" select ", selection},
-        {" split split_with_sizes chunk unbind ", parts},
-        {" cat ", joined},
-        {" rsqrt ", reciprocal_root},
-        {" mean ", mean},
-        {" dropout feature_dropout ", dropout},
+        {"upsample_nearest2d upsample_bilinear2d upsample_bicubic2d", upsampling},
+        {"pad constant_pad_nd", zeros_around},
+        {"linear", linear},
+        {"scaled_dot_product_attention", attention},
+        {"batch_norm layer_norm group_norm rms_norm", normalization},
+        {"softmax _softmax", softmax},
+        {"view reshape flatten unsqueeze squeeze unflatten _unsafe_view expand", reshaped},
+        {"permute transpose t", turned},
+        {"slice", slice},
+        {"select", selection},
+        {"split split_with_sizes chunk unbind", parts},
+        {"cat", joined},
+        {"rsqrt", reciprocal_root},
+        {"mean", mean},
+        {"dropout feature_dropout", dropout},
     };
-    const char *word = dl_arena_printf(c->graph->arena, " %s ", c->operator_name);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (strstr(all[i].names, word) != NULL && all[i].translate(c)) return;
-    if (elementwise(c)) return;
+        if (dl_has_word(all[i].names, c->operator_name) && all[i].translate(c)) return;
+    if (without_attributes(c)) return;
     struct dl_pt2_build b = dl_pt2_begin(
         c, dl_arena_printf(c->graph->arena, "aten.%s", c->operator_name), dl_pt2_sample(c));
     dl_pt2_finish(&b, c->outputs, c->output_count);

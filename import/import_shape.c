@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/core/json.h"
+#include "model/core/text.h"
 #include "import/import_graph.h"
 
 struct dl_onnx_value *dl_onnx_in(const struct dl_onnx_graph *g, const struct dl_onnx_node *n,
@@ -53,87 +53,6 @@ enum dl_code dl_onnx_shape(const struct dl_onnx_graph *g, const struct dl_onnx_n
     v->known = true;
     return DL_OK;
 }
-
-static bool one_of(const char *op, const char *const *list) {
-    for (int i = 0; list[i] != NULL; i++) {
-        if (strcmp(op, list[i]) == 0) return true;
-    }
-    return false;
-}
-
-/* Output 0 has the shape of input 0. */
-static const char *const same_shape[] = {"Relu",
-                                         "LeakyRelu",
-                                         "PRelu",
-                                         "Elu",
-                                         "Selu",
-                                         "Celu",
-                                         "Sigmoid",
-                                         "HardSigmoid",
-                                         "HardSwish",
-                                         "Tanh",
-                                         "Erf",
-                                         "Exp",
-                                         "Log",
-                                         "Sqrt",
-                                         "Neg",
-                                         "Abs",
-                                         "Clip",
-                                         "Softmax",
-                                         "LogSoftmax",
-                                         "Dropout",
-                                         "Identity",
-                                         "Cast",
-                                         "BatchNormalization",
-                                         "LRN",
-                                         "InstanceNormalization",
-                                         "GroupNormalization",
-                                         "LayerNormalization",
-                                         "RMSNormalization",
-                                         "SimplifiedLayerNormalization",
-                                         "Gelu",
-                                         "Softplus",
-                                         "Softsign",
-                                         "Mish",
-                                         "Swish",
-                                         "ThresholdedRelu",
-                                         "Floor",
-                                         "Ceil",
-                                         "Round",
-                                         "Not",
-                                         "Sin",
-                                         "Cos",
-                                         "Sign",
-                                         "Reciprocal",
-                                         "CumSum",
-                                         "Trilu",
-                                         "Hardmax",
-                                         "CastLike",
-                                         "IsNaN",
-                                         "EyeLike",
-                                         "LpNormalization",
-                                         "MeanVarianceNormalization",
-                                         NULL};
-static const char *const broadcasting[] = {"Add",
-                                           "Sub",
-                                           "Mul",
-                                           "Div",
-                                           "Pow",
-                                           "Mod",
-                                           "Equal",
-                                           "Less",
-                                           "Greater",
-                                           "LessOrEqual",
-                                           "GreaterOrEqual",
-                                           "And",
-                                           "Or",
-                                           "Xor",
-                                           "Min",
-                                           "Max",
-                                           "Sum",
-                                           "Mean",
-                                           "Where",
-                                           NULL};
 
 static enum dl_code infer_broadcast(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                                     struct dl_err *err) {
@@ -201,8 +120,10 @@ static enum dl_code window_channels(struct dl_onnx_graph *g, const struct dl_onn
                         (long long)x->dims[1]);
 }
 
-static enum dl_code infer_window(struct dl_onnx_graph *g, const struct dl_onnx_node *n, bool conv,
-                                 bool transposed, struct dl_err *err) {
+static enum dl_code infer_window(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                                 struct dl_err *err) {
+    const bool conv = strncmp(n->op, "Conv", 4) == 0,
+               transposed = strcmp(n->op, "ConvTranspose") == 0;
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0), *w = dl_onnx_in(g, n, 1);
     int64_t dims[DL_ONNX_RANK];
     if (x == NULL || !x->known || (conv && (w == NULL || !w->known))) return DL_OK;
@@ -339,19 +260,17 @@ static enum dl_code infer_reduce(struct dl_onnx_graph *g, const struct dl_onnx_n
 /* ---- all ---- */
 
 static void set_kind(struct dl_onnx_graph *g, const struct dl_onnx_node *n) {
-    static const char *const whole_ops[] = {
-        "Shape", "Size", "Equal", "Less",   "Greater", "LessOrEqual", "GreaterOrEqual",
-        "Not",   "And",  "Or",    "ArgMax", "ArgMin",  "NonZero",     NULL};
-    static const char *const first_ops[] = {"Gather",    "Transpose", "Reshape", "Slice",
-                                            "Unsqueeze", "Squeeze",   "Expand",  NULL};
+    static const char whole_ops[] = "Shape Size Equal Less Greater LessOrEqual GreaterOrEqual Not "
+                                    "And Or ArgMax ArgMin NonZero",
+                      first_ops[] = "Gather Transpose Reshape Slice Unsqueeze Squeeze Expand";
     bool constant = true, floating = false;
     for (int i = 0; i < n->input_count; i++) {
         const struct dl_onnx_value *v = dl_onnx_in(g, n, i);
         if (v == NULL) continue;
         constant = constant && v->constant;
-        floating = floating || (v->floating && (i == 0 || !one_of(n->op, first_ops)));
+        floating = floating || (v->floating && (i == 0 || !dl_has_word(first_ops, n->op)));
     }
-    if (one_of(n->op, whole_ops)) floating = false;
+    if (dl_has_word(whole_ops, n->op)) floating = false;
     if (strcmp(n->op, "Cast") == 0) {
         const double to = dl_onnx_number(n, "to", 1);
         floating = to == 1 || to == 10 || to == 11 || to == 16;
@@ -360,7 +279,7 @@ static void set_kind(struct dl_onnx_graph *g, const struct dl_onnx_node *n) {
     for (int i = 0; i < n->output_count; i++) {
         struct dl_onnx_value *v = dl_onnx_out(g, n, i);
         if (v == NULL) continue;
-        v->constant = constant || strcmp(n->op, "Shape") == 0 || strcmp(n->op, "Size") == 0;
+        v->constant = constant || dl_has_word("Shape Size", n->op);
         v->floating = floating;
     }
 }
@@ -372,26 +291,9 @@ static enum dl_code infer_same(struct dl_onnx_graph *g, const struct dl_onnx_nod
     DL_TRY(dl_onnx_shape(g, n, 0, x->rank, x->dims, err));
     if (strcmp(n->op, "Dropout") == 0) DL_TRY(dl_onnx_shape(g, n, 1, x->rank, x->dims, err));
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-    if (out != NULL && x->constant &&
-        (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "Cast") == 0))
-        out->origin = x->origin;
+    if (out != NULL && x->constant && dl_has_word("Identity Cast", n->op)) out->origin = x->origin;
     if (out != NULL && out->constant && n->input_count == 1) dl_onnx_fold_elements(g, n, false);
     return DL_OK;
-}
-
-static enum dl_code infer_conv(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                               struct dl_err *err) {
-    return infer_window(g, n, true, false, err);
-}
-
-static enum dl_code infer_transposed(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                                     struct dl_err *err) {
-    return infer_window(g, n, true, true, err);
-}
-
-static enum dl_code infer_pool(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                               struct dl_err *err) {
-    return infer_window(g, n, false, false, err);
 }
 
 static enum dl_code infer_global(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
@@ -402,18 +304,28 @@ static enum dl_code infer_global(struct dl_onnx_graph *g, const struct dl_onnx_n
     return dl_onnx_shape(g, n, 0, x->rank, dims, err);
 }
 
-/* Operators with their own rule; a star matches any ending. */
 static const struct {
-    const char *op;
-    enum dl_code (*infer)(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                          struct dl_err *err);
-} kinds[] = {
-    {"Conv", infer_conv},    {"ConvTranspose", infer_transposed},
-    {"MaxPool", infer_pool}, {"AveragePool", infer_pool},
-    {"LpPool", infer_pool},  {"Global*", infer_global},
-    {"Gemm", infer_gemm},    {"MatMul", infer_matmul},
-    {"LSTM", infer_lstm},    {"Reduce*", infer_reduce},
-    {"Arg*", infer_reduce},
+    const char *ops;
+    dl_onnx_infer_fn *infer;
+} rules[] = {
+    {"Add Sub Mul Div Pow Mod Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Min Max Sum "
+     "Mean Where",
+     infer_broadcast},
+    {"Relu LeakyRelu PRelu Elu Selu Celu Sigmoid HardSigmoid HardSwish Tanh Erf Exp Log Sqrt Neg "
+     "Abs Clip Softmax LogSoftmax Dropout Identity Cast BatchNormalization LRN "
+     "InstanceNormalization GroupNormalization LayerNormalization RMSNormalization "
+     "SimplifiedLayerNormalization Gelu Softplus Softsign Mish Swish ThresholdedRelu Floor Ceil "
+     "Round Not Sin Cos Sign Reciprocal CumSum Trilu Hardmax CastLike IsNaN EyeLike "
+     "LpNormalization MeanVarianceNormalization",
+     infer_same},
+    {"Conv ConvTranspose MaxPool AveragePool LpPool", infer_window},
+    {"GlobalAveragePool GlobalMaxPool GlobalLpPool", infer_global},
+    {"Gemm", infer_gemm},
+    {"MatMul", infer_matmul},
+    {"LSTM", infer_lstm},
+    {"ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
+     "ReduceSum ReduceSumSquare ArgMax ArgMin",
+     infer_reduce},
 };
 
 enum dl_code dl_onnx_infer(struct dl_onnx_graph *g, int node, struct dl_err *err) {
@@ -421,15 +333,9 @@ enum dl_code dl_onnx_infer(struct dl_onnx_graph *g, int node, struct dl_err *err
     bool done = false;
     set_kind(g, n);
     if (n->domain[0] != 0) return DL_OK;
-    DL_TRY(dl_onnx_infer_view(g, node, &done, err));
-    if (done) return DL_OK;
-    if (one_of(n->op, broadcasting)) return infer_broadcast(g, n, err);
-    if (one_of(n->op, same_shape)) return infer_same(g, n, err);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const size_t length = strlen(kinds[i].op);
-        const bool prefix = length > 0 && kinds[i].op[length - 1] == '*';
-        if (prefix ? strncmp(n->op, kinds[i].op, length - 1) == 0 : strcmp(n->op, kinds[i].op) == 0)
-            return kinds[i].infer(g, n, err);
+    DL_TRY(dl_onnx_infer_view(g, n, &done, err));
+    for (size_t i = 0; !done && i < sizeof rules / sizeof *rules; i++) {
+        if (dl_has_word(rules[i].ops, n->op)) return rules[i].infer(g, n, err);
     }
     return DL_OK;
 }

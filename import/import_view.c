@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/core/json.h"
+#include "model/core/text.h"
 #include "import/import_graph.h"
 
 static bool axis_of(double axis, int rank, int *out) {
@@ -14,13 +14,17 @@ static bool axis_of(double axis, int rank, int *out) {
     return valid;
 }
 
-/* A view keeps a constant's origin; numbers too when their order does not change. */
-static void keep(struct dl_onnx_graph *g, const struct dl_onnx_node *n, bool same_order) {
+/* The shape of a view, which keeps a constant's origin; numbers too when their order does not
+ * change. */
+static enum dl_code keep(struct dl_onnx_graph *g, const struct dl_onnx_node *n, int rank,
+                         const int64_t *dims, bool same_order, struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-    if (out == NULL || !x->constant) return;
+    DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
+    if (out == NULL || !x->constant) return DL_OK;
     out->origin = x->origin;
     if (same_order) out->numbers = x->numbers;
+    return DL_OK;
 }
 
 static enum dl_code reshape(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
@@ -31,7 +35,7 @@ static enum dl_code reshape(struct dl_onnx_graph *g, const struct dl_onnx_node *
     int64_t dims[DL_ONNX_RANK];
     int open = -1;
     double product = 1;
-    if (!x->known || rank < 0) return DL_OK;
+    if (rank < 0) return DL_OK;
     if (rank > DL_ONNX_RANK) return dl_onnx_fail(g, n, err, "expected at most 8 dimensions");
     for (int d = 0; d < rank; d++) {
         if (!(fabs(shape[d]) <= 9e15)) return dl_onnx_fail(g, n, err, "expected whole extents");
@@ -54,25 +58,20 @@ static enum dl_code reshape(struct dl_onnx_graph *g, const struct dl_onnx_node *
         return dl_onnx_fail(g, n, err, "%.0f elements do not fill a shape of %.0f", elements,
                             product);
     }
-    DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
-    keep(g, n, true);
-    return DL_OK;
+    return keep(g, n, rank, dims, true, err);
 }
 
 static enum dl_code flatten(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                             struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     double axis = dl_onnx_number(n, "axis", 1), rows = 1;
-    if (!x->known) return DL_OK;
     if (axis < 0) axis += x->rank;
     if (!(axis >= 0 && axis <= x->rank))
         return dl_onnx_fail(g, n, err, "there is no axis %g", axis);
     for (int d = 0; d < (int)axis; d++) rows *= (double)x->dims[d];
     const double columns = rows > 0 ? dl_onnx_elements(x) / rows : 0;
     const int64_t dims[2] = {(int64_t)rows, (int64_t)columns};
-    DL_TRY(dl_onnx_shape(g, n, 0, 2, dims, err));
-    keep(g, n, true);
-    return DL_OK;
+    return keep(g, n, 2, dims, true, err);
 }
 
 static enum dl_code transpose(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
@@ -81,7 +80,6 @@ static enum dl_code transpose(struct dl_onnx_graph *g, const struct dl_onnx_node
     const struct dl_onnx_attribute *order = dl_onnx_attribute(n, "perm");
     int64_t dims[DL_ONNX_RANK];
     unsigned seen = 0;
-    if (!x->known) return DL_OK;
     if (order != NULL && order->count != x->rank)
         return dl_onnx_fail(g, n, err, "expected an order of %d axes", x->rank);
     for (int d = 0; d < x->rank; d++) {
@@ -93,9 +91,7 @@ static enum dl_code transpose(struct dl_onnx_graph *g, const struct dl_onnx_node
         seen |= 1u << from;
         dims[d] = x->dims[from];
     }
-    DL_TRY(dl_onnx_shape(g, n, 0, x->rank, dims, err));
-    keep(g, n, x->rank < 2);
-    return DL_OK;
+    return keep(g, n, x->rank, dims, x->rank < 2, err);
 }
 
 static enum dl_code squeeze(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
@@ -106,7 +102,7 @@ static enum dl_code squeeze(struct dl_onnx_graph *g, const struct dl_onnx_node *
     bool gone[DL_ONNX_RANK] = {false};
     int64_t dims[DL_ONNX_RANK];
     int rank = 0;
-    if (!x->known || (count < 0 && n->input_count > 1)) return DL_OK;
+    if (count < 0 && n->input_count > 1) return DL_OK;
     for (int i = 0; i < count; i++) {
         int axis;
         if (!axis_of(axes[i], x->rank, &axis) || x->dims[axis] != 1)
@@ -116,9 +112,7 @@ static enum dl_code squeeze(struct dl_onnx_graph *g, const struct dl_onnx_node *
     for (int d = 0; d < x->rank; d++) {
         if (!(count < 0 ? x->dims[d] == 1 : gone[d])) dims[rank++] = x->dims[d];
     }
-    DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
-    keep(g, n, true);
-    return DL_OK;
+    return keep(g, n, rank, dims, true, err);
 }
 
 static enum dl_code unsqueeze(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
@@ -128,7 +122,7 @@ static enum dl_code unsqueeze(struct dl_onnx_graph *g, const struct dl_onnx_node
     const int count = dl_onnx_list(g, n, 1, "axes", &axes);
     bool added[DL_ONNX_RANK] = {false};
     int64_t dims[DL_ONNX_RANK];
-    if (!x->known || count < 0) return DL_OK;
+    if (count < 0) return DL_OK;
     const int rank = x->rank + count;
     if (rank > DL_ONNX_RANK) return dl_onnx_fail(g, n, err, "expected at most 8 dimensions");
     for (int i = 0; i < count; i++) {
@@ -138,9 +132,7 @@ static enum dl_code unsqueeze(struct dl_onnx_graph *g, const struct dl_onnx_node
         added[axis] = true;
     }
     for (int d = 0, from = 0; d < rank; d++) dims[d] = added[d] ? 1 : x->dims[from++];
-    DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
-    keep(g, n, true);
-    return DL_OK;
+    return keep(g, n, rank, dims, true, err);
 }
 
 static enum dl_code concat(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
@@ -149,7 +141,6 @@ static enum dl_code concat(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     int64_t dims[DL_ONNX_RANK];
     int axis;
     bool numbers = true;
-    if (!x->known) return DL_OK;
     if (!axis_of(dl_onnx_number(n, "axis", 0), x->rank, &axis))
         return dl_onnx_fail(g, n, err, "there is no axis to concatenate along");
     memcpy(dims, x->dims, sizeof dims);
@@ -185,7 +176,7 @@ static enum dl_code split(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
     const int count = dl_onnx_list(g, n, 1, "split", &parts);
     int64_t dims[DL_ONNX_RANK];
     int axis;
-    if (!x->known || (count < 0 && n->input_count > 1)) return DL_OK;
+    if (count < 0 && n->input_count > 1) return DL_OK;
     if (!axis_of(dl_onnx_number(n, "axis", 0), x->rank, &axis))
         return dl_onnx_fail(g, n, err, "there is no axis to slice");
     if (n->output_count < 1 || (count >= 0 && count != n->output_count))
@@ -233,8 +224,7 @@ static enum dl_code slice(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
               step_count = dl_onnx_list(g, n, 4, "steps", &steps);
     int64_t dims[DL_ONNX_RANK];
     struct cut cut = {.step = 1};
-    if (!x->known || count < 0 || end_count != count ||
-        (dl_onnx_in(g, n, 3) != NULL && axis_count != count))
+    if (count < 0 || end_count != count || (dl_onnx_in(g, n, 3) != NULL && axis_count != count))
         return DL_OK;
     if (dl_onnx_in(g, n, 4) != NULL && step_count != count) return DL_OK;
     memcpy(dims, x->dims, sizeof dims);
@@ -264,7 +254,7 @@ static enum dl_code gather(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0), *index = dl_onnx_in(g, n, 1);
     int64_t dims[2 * DL_ONNX_RANK];
     int axis, rank = 0;
-    if (index == NULL || !x->known || !index->known) return DL_OK;
+    if (index == NULL || !index->known) return DL_OK;
     if (!axis_of(dl_onnx_number(n, "axis", 0), x->rank, &axis))
         return dl_onnx_fail(g, n, err, "there is no axis to look up");
     for (int d = 0; d < axis; d++) dims[rank++] = x->dims[d];
@@ -309,7 +299,7 @@ static enum dl_code expand(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     const double *shape;
     const int count = dl_onnx_list(g, n, 1, "shape", &shape);
     int64_t dims[DL_ONNX_RANK];
-    if (!x->known || count < 0) return DL_OK;
+    if (count < 0) return DL_OK;
     const int rank = count > x->rank ? count : x->rank;
     if (rank > DL_ONNX_RANK || (is_tile(n) && count != x->rank))
         return dl_onnx_fail(g, n, err, "expected as many extents as dimensions");
@@ -318,8 +308,7 @@ static enum dl_code expand(struct dl_onnx_graph *g, const struct dl_onnx_node *n
         DL_TRY(expand_extent(g, n, k >= 0 ? (double)x->dims[k] : 1, s >= 0 ? shape[s] : 1, &dims[d],
                              err));
     }
-    DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
-    keep(g, n, false);
+    DL_TRY(keep(g, n, rank, dims, false, err));
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
     if (out == NULL || x->numbers == NULL || dl_onnx_elements(x) != 1) return DL_OK;
     double *numbers = dl_onnx_new_numbers(g, out);
@@ -332,7 +321,6 @@ static enum dl_code expand(struct dl_onnx_graph *g, const struct dl_onnx_node *n
 static enum dl_code shape_of(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                              struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
-    if (!x->known) return DL_OK;
     double start = dl_onnx_number(n, "start", 0), end = dl_onnx_number(n, "end", x->rank);
     start = clamp(start < 0 ? start + x->rank : start, 0, x->rank);
     end = clamp(end < 0 ? end + x->rank : end, start, x->rank);
@@ -353,7 +341,7 @@ static enum dl_code pad(struct dl_onnx_graph *g, const struct dl_onnx_node *n, s
     const double *pads;
     const int count = dl_onnx_list(g, n, 1, "pads", &pads);
     int64_t dims[DL_ONNX_RANK];
-    if (!x->known || count < 0) return DL_OK;
+    if (count < 0) return DL_OK;
     if (count != 2 * x->rank)
         return dl_onnx_fail(g, n, err, "expected two numbers for each dimension");
     for (int d = 0; d < x->rank; d++) {
@@ -371,7 +359,7 @@ static enum dl_code resize(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     const int scale_count = dl_onnx_list(g, n, newer ? 2 : 1, "scales", &scales);
     const int size_count = newer ? dl_onnx_list(g, n, 3, "sizes", &sizes) : -1;
     int64_t dims[DL_ONNX_RANK];
-    if (!x->known || (scale_count != x->rank && size_count != x->rank)) return DL_OK;
+    if (scale_count != x->rank && size_count != x->rank) return DL_OK;
     for (int d = 0; d < x->rank; d++) {
         const double extent =
             size_count == x->rank ? sizes[d] : floor((double)x->dims[d] * scales[d]);
@@ -380,46 +368,40 @@ static enum dl_code resize(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     return dl_onnx_shape(g, n, 0, x->rank, dims, err);
 }
 
+/* Operators with an input whose shape must be known, except the first rows. */
 static const struct {
-    const char *op;
+    const char *ops;
     dl_onnx_infer_fn *infer;
+    bool no_input;
 } views[] = {
-    {"Reshape", reshape},
-    {"Flatten", flatten},
-    {"Transpose", transpose},
-    {"Squeeze", squeeze},
-    {"Unsqueeze", unsqueeze},
-    {"Concat", concat},
-    {"Split", split},
-    {"Slice", slice},
-    {"Gather", gather},
-    {"Expand", expand},
-    {"Tile", expand},
-    {"Shape", shape_of},
-    {"Size", shape_of},
-    {"Constant", dl_onnx_infer_constant},
-    {"ConstantOfShape", dl_onnx_infer_filled},
-    {"RandomNormal", dl_onnx_infer_filled},
-    {"RandomUniform", dl_onnx_infer_filled},
-    {"Range", dl_onnx_infer_range},
-    {"Pad", pad},
-    {"Resize", resize},
-    {"Upsample", resize},
-    {NULL, NULL},
+    {"Constant", dl_onnx_infer_constant, true},
+    {"RandomNormal RandomUniform", dl_onnx_infer_filled, true},
+    {"ConstantOfShape", dl_onnx_infer_filled, false},
+    {"Range", dl_onnx_infer_range, false},
+    {"Reshape", reshape, false},
+    {"Flatten", flatten, false},
+    {"Transpose", transpose, false},
+    {"Squeeze", squeeze, false},
+    {"Unsqueeze", unsqueeze, false},
+    {"Concat", concat, false},
+    {"Split", split, false},
+    {"Slice", slice, false},
+    {"Gather", gather, false},
+    {"Expand Tile", expand, false},
+    {"Shape Size", shape_of, false},
+    {"Pad", pad, false},
+    {"Resize Upsample", resize, false},
 };
 
-enum dl_code dl_onnx_infer_view(struct dl_onnx_graph *g, int node, bool *done, struct dl_err *err) {
-    static const char *const sourceless[] = {"Constant", "RandomNormal", "RandomUniform", NULL};
-    const struct dl_onnx_node *n = &g->nodes[node];
-    for (int i = 0; views[i].op != NULL; i++) {
-        if (strcmp(views[i].op, n->op) != 0) continue;
-        bool free_of_inputs = false;
-        for (int k = 0; sourceless[k] != NULL; k++)
-            free_of_inputs = free_of_inputs || strcmp(sourceless[k], n->op) == 0;
+enum dl_code dl_onnx_infer_view(struct dl_onnx_graph *g, const struct dl_onnx_node *n, bool *done,
+                                struct dl_err *err) {
+    const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        if (!dl_has_word(views[i].ops, n->op)) continue;
         *done = true;
-        if (!free_of_inputs && dl_onnx_in(g, n, 0) == NULL)
-            return dl_onnx_fail(g, n, err, "expected an input");
-        return views[i].infer(g, n, err);
+        if (views[i].no_input) return views[i].infer(g, n, err);
+        if (x == NULL) return dl_onnx_fail(g, n, err, "expected an input");
+        return x->known ? views[i].infer(g, n, err) : DL_OK;
     }
     return DL_OK;
 }

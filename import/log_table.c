@@ -58,23 +58,11 @@ static double number(const struct row *r, const char *column) {
 
 /* Columns in the order of a table of runs; others follow. */
 static void start(struct row *r, const struct dl_log_fill *fills, int count) {
-    static const char *const order[] = {"id",
-                                        "source",
-                                        "system",
-                                        "framework",
-                                        "framework_version",
-                                        "workload",
-                                        "layout",
-                                        "precision",
-                                        "optimizer",
-                                        "nodes",
-                                        "devices_per_node",
-                                        "batch_per_device",
-                                        "global_batch",
-                                        "metric",
-                                        "value",
-                                        "unit"};
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) put(r, order[i], "");
+    const char *rest = "id,source,system,framework,framework_version,workload,layout,precision,"
+                       "optimizer,nodes,devices_per_node,batch_per_device,global_batch,metric,"
+                       "value,unit";
+    for (const char *column; (column = dl_list_next(&rest, r->context->arena)) != NULL;)
+        put(r, column, "");
     for (int i = 0; i < count; i++) {
         if (!fills[i].wins || strcmp(fills[i].column, "gpus") == 0) continue;
         put(r, fills[i].column, fills[i].value);
@@ -143,11 +131,12 @@ static const char *tf_framework(const char *variables) {
 
 /* A model by its name in the log, where the catalog has it in small letters. */
 static const char *workload_of(const struct row *r, const char *name) {
-    static const struct dl_word_pair pairs[] = {
-        {"inception3", "inception_v3"}, {"inceptionv3", "inception_v3"},
-        {"resnet50_v1.5", "resnet50"},  {"mobilenet", "mobilenet_v1"},
-        {"bert", "bert_large"},         {"llama2_70b_lora", "llama2_70b"},
-        {"resnet", "resnet50"},         {NULL, NULL}};
+    static const struct dl_word_pair pairs[] = {{"inception3|inceptionv3", "inception_v3"},
+                                                {"resnet50_v1.5|resnet", "resnet50"},
+                                                {"mobilenet", "mobilenet_v1"},
+                                                {"bert", "bert_large"},
+                                                {"llama2_70b_lora", "llama2_70b"},
+                                                {NULL, NULL}};
     struct dl_arena *arena = r->context->arena;
     const char *path, *known = dl_paired(pairs, name);
     struct dl_err ignored;
@@ -315,26 +304,20 @@ void dl_log_cell(struct dl_text *out, const char *text) {
 
 static const char *csv_of(const struct row *r) {
     struct dl_text out = {.arena = r->context->arena};
-    for (int i = 0; i < r->count; i++) {
-        dl_text_add(&out, i > 0 ? "," : NULL);
-        dl_log_cell(&out, r->cells[i].column);
+    for (int line = 0; line < 2; line++) {
+        for (int i = 0; i < r->count; i++) {
+            dl_text_add(&out, i > 0 ? "," : NULL);
+            dl_log_cell(&out, line == 0 ? r->cells[i].column : r->cells[i].value);
+        }
+        dl_text_add(&out, "\n");
     }
-    dl_text_add(&out, "\n");
-    for (int i = 0; i < r->count; i++) {
-        dl_text_add(&out, i > 0 ? "," : NULL);
-        dl_log_cell(&out, r->cells[i].value);
-    }
-    dl_text_add(&out, "\n");
     return dl_text_string(&out);
 }
 
 /* What a caller adds to a run whose split is known: all but the split. */
 static bool is_no_split(const char *column) {
-    static const char *const names[] = {"system",    "workload",         "framework", "nodes",
-                                        "precision", "devices_per_node", "optimizer"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], column) == 0) return true;
-    return false;
+    return dl_has_word("system workload framework nodes precision devices_per_node optimizer",
+                       column);
 }
 
 static void take_devices(struct row *r, double given) {

@@ -7,6 +7,7 @@
 #include "model/core/hash.h"
 #include "serve/http.h"
 #include "serve/page_data.h"
+#include "serve/run_command.h"
 #include "process/child.h"
 
 const char *dl_media_text(enum dl_media media) {
@@ -69,22 +70,11 @@ enum MHD_Result dl_http_send(struct dl_http_request *r, int status, const char *
 
 enum MHD_Result dl_http_problem(struct dl_http_request *r, int status, const char *detail,
                                 double retry_s) {
-    static const struct {
-        int status;
-        const char *title;
-    } titles[] = {
-        {401, "Unauthorized"},        {403, "Forbidden"},         {404, "Not Found"},
-        {405, "Method Not Allowed"},  {413, "Content Too Large"}, {415, "Unsupported Media Type"},
-        {421, "Misdirected Request"}, {429, "Too Many Requests"}, {503, "Service Unavailable"}};
-    const char *title = "Bad Request";
-    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
-        if (titles[i].status == status) title = titles[i].title;
-    }
     char text[512], number[32];
     const int length = snprintf(text, sizeof text,
                                 "{\n  \"type\": \"about:blank\",\n  \"title\": \"%s\",\n"
                                 "  \"status\": %d,\n  \"detail\": \"%s\"\n}\n",
-                                title, status, detail);
+                                dl_status_title(status), status, detail);
     struct MHD_Response *response =
         dl_mhd.MHD_create_response_from_buffer((size_t)length, text, MHD_RESPMEM_MUST_COPY);
     if (response == NULL) return MHD_NO;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "import/log.h"
 #include "model/core/csv.h"
 #include "model/core/file.h"
 #include "model/core/hash.h"
@@ -125,14 +126,7 @@ static enum dl_code add_table(const struct dl_service *service, const char *path
 
 static void add_cell(struct dl_text *out, const char *text, bool first) {
     if (!first) dl_text_add(out, ",");
-    if (text[strcspn(text, ",\"\r\n")] == '\0') {
-        dl_text_add(out, text);
-        return;
-    }
-    dl_text_add(out, "\"");
-    for (const char *c = text; *c != '\0'; c++)
-        dl_text_add_bytes(out, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
-    dl_text_add(out, "\"");
+    dl_log_cell(out, text);
 }
 
 static const char *joined_text(const struct joined *j) {

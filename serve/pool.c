@@ -1,6 +1,7 @@
 /* pool.c - two classes of workers with a queue each, so that long requests never delay short ones.
  */
 #include "serve/pool.h"
+#include "serve/run_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,12 +72,12 @@ static void watch(struct dl_worker_slot *w, uint32_t events) {
 }
 
 /* The answer to a job that no worker answered. */
-static void answer_for(struct dl_job *job, int status, const char *title, const char *detail) {
+static void answer_for(struct dl_job *job, int status, const char *detail) {
     char text[512];
     const int length = snprintf(text, sizeof text,
                                 "{\n  \"type\": \"about:blank\",\n  \"title\": \"%s\",\n"
                                 "  \"status\": %d,\n  \"detail\": \"%s\"\n}\n",
-                                title, status, detail);
+                                dl_status_title(status), status, detail);
     free(job->answer);
     job->answer = malloc((size_t)length + 1);
     if (job->answer != NULL) memcpy(job->answer, text, (size_t)length + 1);
@@ -93,14 +94,14 @@ static void finish(struct dl_job *job) {
 }
 
 /* Kills the worker, unless it is dead, and answers its unfinished job. */
-static void lose(struct dl_worker_slot *w, int status, const char *title, const char *detail) {
+static void lose(struct dl_worker_slot *w, int status, const char *detail) {
     struct dl_job *job = w->job;
     w->job = NULL;
     dl_spawner_kill(&w->pool->spawner, w->pid);
     drop(w);
     w->pool->counts.restarted++;
     if (job == NULL) return;
-    answer_for(job, status, title, detail);
+    answer_for(job, status, detail);
     finish(job);
 }
 
@@ -262,7 +263,7 @@ void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_
     if (w->fd < 0) return; /* dropped by an earlier event */
     if ((events & EPOLLOUT) != 0 && w->job != NULL) send_more(w);
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !receive(w, now_s)) {
-        lose(w, 500, "Internal Server Error",
+        lose(w, 500,
              "the worker that computed this ended: out of memory, or a fault of the program");
         if (!revive(w)) drop(w);
         feed(pool, w->class, now_s);
@@ -283,7 +284,7 @@ void dl_pool_tick(struct dl_pool *pool, double now_s) {
                      took_s = now_s - w->started_s;
         if (w->job != NULL && took_s > limit_s) {
             pool->counts.timed_out++;
-            lose(w, 504, "Gateway Timeout", "the request took longer than the service allows");
+            lose(w, 504, "the request took longer than the service allows");
         } else if (w->abandoned && took_s > ABANDONED_S) {
             dl_spawner_kill(&pool->spawner, w->pid);
             drop(w);

@@ -6,9 +6,9 @@
 /* Commands of the program by the same name: the body has its options, the answer is what it prints
  * with --json. */
 #define COMMAND(name, kind, summary)                                                               \
-    { "POST", "/v1/" name, kind, false, false, name, summary, dl_answer_command }
+    { "POST", "/v1/" name, kind, false, name, summary, dl_answer_command }
 #define GET(path, kind, open, answer, summary)                                                     \
-    { "GET", path, kind, open, false, NULL, summary, answer }
+    { "GET", path, kind, open, NULL, summary, answer }
 
 const struct dl_route dl_routes[] = {
     COMMAND("predict", DL_ROUTE_LIGHT, "time, communication, memory and cost of an iteration"),
@@ -18,9 +18,9 @@ const struct dl_route dl_routes[] = {
     COMMAND("campaign", DL_ROUTE_HEAVY, "many trainings as tasks on a cluster"),
     COMMAND("advise", DL_ROUTE_HEAVY, "changes of a plan that save time on this machine"),
     COMMAND("match", DL_ROUTE_HEAVY, "which device for which framework and network"),
-    {"POST", "/v1/import/", DL_ROUTE_HEAVY, false, false, "import",
+    {"POST", "/v1/import/", DL_ROUTE_HEAVY, false, "import",
      "a model, trace or configuration as an input of the other requests", dl_answer_import},
-    {"POST", "/v1/script", DL_ROUTE_LIGHT, false, false, "slurm", "the Slurm job of a run",
+    {"POST", "/v1/script", DL_ROUTE_LIGHT, false, "slurm", "the Slurm job of a run",
      dl_answer_script},
     GET("/v1/systems", DL_ROUTE_LIGHT, false, dl_answer_list, "machines by name"),
     GET("/v1/devices", DL_ROUTE_LIGHT, false, dl_answer_list, "devices by name"),

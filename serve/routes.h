@@ -47,7 +47,6 @@ struct dl_route {
     const char *method, *path; /* a path that ends in '/' is a prefix */
     enum dl_route_kind kind;
     bool open;           /* needs no token */
-    bool form;           /* takes application/x-www-form-urlencoded, else JSON */
     const char *command; /* command of the program; NULL: none */
     const char *summary;
     dl_answer_fn *answer; /* NULL: DL_ROUTE_STATIC */

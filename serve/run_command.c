@@ -146,7 +146,7 @@ void dl_answer_text(int status, enum dl_media media, const char *text, struct dl
     out->bytes = strlen(out->text);
 }
 
-static const char *title_of(int status) {
+const char *dl_status_title(int status) {
     switch (status) {
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
@@ -170,7 +170,7 @@ void dl_answer_problem(int status, const char *detail, const char *key, int line
     dl_jw_init(&w, arena, false);
     dl_jw_object(&w, NULL);
     dl_jw_string(&w, "type", "about:blank");
-    dl_jw_string(&w, "title", title_of(status));
+    dl_jw_string(&w, "title", dl_status_title(status));
     dl_jw_integer(&w, "status", status);
     dl_jw_string(&w, "detail", detail);
     if (key != NULL && key[0] != '\0') dl_jw_string(&w, "key", key);

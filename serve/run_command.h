@@ -24,6 +24,8 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
 void dl_answer_ran(const struct dl_ran *ran, enum dl_media media, struct dl_arena *arena,
                    struct dl_answer *out);
 
+/* The title of an HTTP status that is an error. */
+const char *dl_status_title(int status);
 /* Problem details: title of the status, detail, and the key at fault if any. */
 void dl_answer_problem(int status, const char *detail, const char *key, int line, int col,
                        struct dl_arena *arena, struct dl_answer *out);

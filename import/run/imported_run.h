@@ -102,7 +102,7 @@ void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, in
 enum dl_code dl_run_offload_deepspeed(struct dl_run *run, const char *stage);
 void dl_run_offload_fsdp(struct dl_run *run, const char *names, int stage);
 
-/* Our word for theirs; NULL: none. Case does not count. Pairs end by NULL. */
+/* Our word for theirs, "a|b|c"; NULL: none. Case does not count. Pairs end by NULL. */
 struct dl_word_pair {
     const char *theirs, *ours;
 };

@@ -46,7 +46,7 @@ static enum dl_code deepspeed_framework(struct dl_run *run, struct dl_run_slots 
 /* Gradients in 16 bits on the wire; wider than they are kept is not modelled. */
 static void read_wire(struct dl_run *run, struct dl_run_slots *s) {
     static const struct dl_word_pair types[] = {
-        {"fp16", "fp16"}, {"bf16", "bf16"}, {"bfp16", "bf16"}, {NULL, NULL}};
+        {"fp16", "fp16"}, {"bf16|bfp16", "bf16"}, {NULL, NULL}};
     const char *word = dl_arguments_peek(&run->arguments, "communication_data_type"),
                *type = word != NULL ? dl_paired(types, word) : NULL;
     if (type == NULL) return;
@@ -64,31 +64,23 @@ enum dl_code dl_deepspeed_plan(struct dl_run *run) {
 
 /* ---- Accelerate ---- */
 
-static const struct dl_word_pair distributed_types[] = {
-    {"FSDP", "pytorch-fsdp"}, {"MULTI_GPU", "pytorch-ddp"},     {"DEEPSPEED", "deepspeed"},
-    {"NO", "pytorch-ddp"},    {"MEGATRON_LM", "megatron-core"}, {NULL, NULL}};
+static const struct dl_word_pair distributed_types[] = {{"FSDP", "pytorch-fsdp"},
+                                                        {"MULTI_GPU|NO", "pytorch-ddp"},
+                                                        {"DEEPSPEED", "deepspeed"},
+                                                        {"MEGATRON_LM", "megatron-core"},
+                                                        {NULL, NULL}};
 /* FULL_SHARD gathers again in backward, HYBRID_SHARD does so within nodes. */
-static const struct dl_word_pair shardings[] = {{"FULL_SHARD", "3"},
-                                                {"1", "3"},
-                                                {"SHARD_GRAD_OP", "2"},
-                                                {"2", "2"},
-                                                {"NO_SHARD", "0"},
-                                                {"3", "0"},
-                                                {"HYBRID_SHARD", "hybrid3"},
-                                                {"4", "hybrid3"},
-                                                {"_HYBRID_SHARD_ZERO2", "hybrid2"},
-                                                {"HYBRID_SHARD_ZERO2", "hybrid2"},
-                                                {"5", "hybrid2"},
-                                                {NULL, NULL}};
+static const struct dl_word_pair shardings[] = {
+    {"FULL_SHARD|1", "3"},
+    {"SHARD_GRAD_OP|2", "2"},
+    {"NO_SHARD|3", "0"},
+    {"HYBRID_SHARD|4", "hybrid3"},
+    {"_HYBRID_SHARD_ZERO2|HYBRID_SHARD_ZERO2|5", "hybrid2"},
+    {NULL, NULL}};
 /* The second version of FSDP says it by this flag, the first by the words above. */
-static const struct dl_word_pair resharding[] = {{"true", "3"},
-                                                 {"false", "2"},
-                                                 {"FULL_SHARD", "3"},
-                                                 {"SHARD_GRAD_OP", "2"},
-                                                 {"NO_SHARD", "0"},
-                                                 {"HYBRID_SHARD", "hybrid3"},
-                                                 {"HYBRID_SHARD_ZERO2", "hybrid2"},
-                                                 {NULL, NULL}};
+static const struct dl_word_pair resharding[] = {
+    {"true|FULL_SHARD", "3"},    {"false|SHARD_GRAD_OP", "2"},      {"NO_SHARD", "0"},
+    {"HYBRID_SHARD", "hybrid3"}, {"HYBRID_SHARD_ZERO2", "hybrid2"}, {NULL, NULL}};
 static const struct dl_run_key accelerate_keys[] = {
     {"distributed_type", DL_SLOT_FRAMEWORK, distributed_types, NULL},
     {"num_machines", DL_SLOT_NODES, NULL, NULL},
@@ -203,17 +195,14 @@ enum dl_code dl_composer_plan(struct dl_run *run) {
 
 /* ---- command lines of other programs ---- */
 
-static const struct dl_word_pair fsdp_words[] = {{"full_shard", "3"},
-                                                 {"full_shard auto_wrap", "3"},
-                                                 {"shard_grad_op", "2"},
-                                                 {"shard_grad_op auto_wrap", "2"},
-                                                 {"full_shard offload", "3"},
-                                                 {"full_shard auto_wrap offload", "3"},
-                                                 {"full_shard offload auto_wrap", "3"},
-                                                 {"shard_grad_op offload", "2"},
-                                                 {"shard_grad_op auto_wrap offload", "2"},
-                                                 {"", "0"},
-                                                 {NULL, NULL}};
+static const struct dl_word_pair fsdp_words[] = {
+    {"full_shard|full_shard auto_wrap|full_shard offload|full_shard auto_wrap offload|full_shard "
+     "offload auto_wrap",
+     "3"},
+    {"shard_grad_op|shard_grad_op auto_wrap|shard_grad_op offload|shard_grad_op auto_wrap offload",
+     "2"},
+    {"", "0"},
+    {NULL, NULL}};
 static const struct dl_run_key launch_keys[] = {
     {"per_device_train_batch_size|train_micro_batch_size_per_gpu", DL_SLOT_MICRO, NULL, NULL},
     {"batch_size|local_batch_size|batch_size_per_device|batch_per_gpu", DL_SLOT_EACH, NULL, NULL},

@@ -10,8 +10,12 @@
 #include "model/core/file.h"
 
 const char *dl_paired(const struct dl_word_pair *pairs, const char *word) {
+    const size_t size = strlen(word);
     for (; pairs->theirs != NULL; pairs++)
-        if (strcasecmp(pairs->theirs, word) == 0) return pairs->ours;
+        for (const char *at = pairs->theirs; at != NULL; at = strchr(at, '|')) {
+            at += *at == '|';
+            if (strcspn(at, "|") == size && strncasecmp(at, word, size) == 0) return pairs->ours;
+        }
     return NULL;
 }
 
@@ -30,34 +34,36 @@ enum place { NODES, PER_NODE, RANKS, TASKS_PER_NODE, GPUS_PER_NODE, PLACES };
 
 static const struct option {
     const char *launchers; /* "": any */
-    const char *names;     /* between blanks, with underscores */
+    const char *names;     /* with underscores */
     enum place place;
 } options[] = {
-    {"", " nnodes num_nodes num_machines ", NODES},
-    {"", " nproc_per_node num_gpus ", PER_NODE},
-    {" srun sbatch salloc ", " N nodes ", NODES},
-    {" srun sbatch salloc ", " n ntasks ", RANKS},
-    {" srun sbatch salloc ", " ntasks_per_node ", TASKS_PER_NODE},
-    {" srun sbatch salloc ", " gpus_per_node gres ", GPUS_PER_NODE},
-    {" accelerate ", " num_processes ", RANKS},
-    {" mpirun mpiexec horovodrun orterun ", " np n num_proc ", RANKS},
-    {" mpirun mpiexec orterun ", " npernode ppn ", PER_NODE},
-    {" composer ", " n nproc ", PER_NODE},
-    {" composer ", " world_size ", RANKS},
+    {"", "nnodes num_nodes num_machines", NODES},
+    {"", "nproc_per_node num_gpus", PER_NODE},
+    {"srun sbatch salloc", "N nodes", NODES},
+    {"srun sbatch salloc", "n ntasks", RANKS},
+    {"srun sbatch salloc", "ntasks_per_node", TASKS_PER_NODE},
+    {"srun sbatch salloc", "gpus_per_node gres", GPUS_PER_NODE},
+    {"accelerate", "num_processes", RANKS},
+    {"mpirun mpiexec horovodrun orterun", "np n num_proc", RANKS},
+    {"mpirun mpiexec orterun", "npernode ppn", PER_NODE},
+    {"composer", "n nproc", PER_NODE},
+    {"composer", "world_size", RANKS},
 };
+
+static const char *underscored(struct dl_arena *arena, const char *name, size_t length) {
+    char *plain = dl_arena_strndup(arena, name, length);
+    for (char *c = plain; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
+    return plain;
+}
 
 /* Returns whether the launcher has the option. */
 static bool take_option(const char *launcher, const char *name, const char *value, double *places) {
-    char spaced[80], owner[80];
     bool known = false;
-    snprintf(spaced, sizeof spaced, " %.70s ", name);
-    snprintf(owner, sizeof owner, " %.70s ", launcher);
-    for (char *c = spaced; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (options[i].launchers[0] != '\0' && strstr(options[i].launchers, owner) == NULL)
-            continue;
-        if (strstr(options[i].names, spaced) == NULL) continue;
-        places[options[i].place] = number_of(value);
+        const struct option *o = &options[i];
+        if (!dl_has_word(o->names, name)) continue;
+        if (o->launchers[0] != '\0' && !dl_has_word(o->launchers, launcher)) continue;
+        places[o->place] = number_of(value);
         known = true;
     }
     return known;
@@ -69,15 +75,14 @@ static void note_misspelled(struct dl_run *run, const char *name) {
     static const char *const devices[] = {
         "nnodes", "num-nodes",       "num-machines",  "nodes",    "nproc-per-node", "num-gpus",
         "ntasks", "ntasks-per-node", "gpus-per-node", "num-proc", "num-processes",  NULL};
-    static const char others[] = " nodelist node_rank nodefile gpus_per_task gpus_per_socket "
-                                 "ntasks_per_core ntasks_per_socket ntasks_per_gpu ";
-    char spaced[80], dashed[80];
-    snprintf(spaced, sizeof spaced, " %.70s ", name);
-    snprintf(dashed, sizeof dashed, "%.70s", name);
-    for (char *c = spaced; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
+    static const char others[] = "nodelist node_rank nodefile gpus_per_task gpus_per_socket "
+                                 "ntasks_per_core ntasks_per_socket ntasks_per_gpu";
+    char *dashed = dl_arena_strdup(run->arguments.arena, name);
     for (char *c = dashed; *c != '\0'; c++) *c = *c == '_' ? '-' : *c;
     const char *near = strlen(name) > 4 ? dl_suggest(dashed, devices) : NULL;
-    if (near == NULL || strcmp(near, dashed) == 0 || strstr(others, spaced) != NULL) return;
+    if (near == NULL || strcmp(near, dashed) == 0 ||
+        dl_has_word(others, underscored(run->arguments.arena, name, strlen(name))))
+        return;
     dl_arguments_note(&run->arguments,
                       "devices: the launcher has no option --%s and it was not read; did you mean "
                       "--%s?",
@@ -85,11 +90,9 @@ static void note_misspelled(struct dl_run *run, const char *name) {
 }
 
 static bool is_launcher(const char *word) {
-    static const char names[] = " srun sbatch salloc accelerate mpirun mpiexec orterun horovodrun "
-                                "composer torchrun deepspeed jsrun ";
-    char spaced[80];
-    snprintf(spaced, sizeof spaced, " %.70s ", dl_base_name(word));
-    return strstr(names, spaced) != NULL;
+    return dl_has_word("srun sbatch salloc accelerate mpirun mpiexec orterun horovodrun composer "
+                       "torchrun deepspeed jsrun",
+                       dl_base_name(word));
 }
 
 static bool has_option(const struct dl_shell_list *words, int count, const char *start) {
@@ -126,7 +129,8 @@ void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, in
         if (equals != NULL)
             name = dl_arena_strndup(run->arguments.arena, name, (size_t)(equals - name));
         const char *value = equals != NULL ? equals + 1 : i + 1 < count ? words->texts[i + 1] : "";
-        if (!take_option(launcher, name, value, p)) note_misspelled(run, name);
+        const char *plain = underscored(run->arguments.arena, name, strlen(name));
+        if (!take_option(launcher, plain, value, p)) note_misspelled(run, name);
     }
     run->launcher = launcher[0] != '\0' ? launcher : NULL;
     run->one_device = launcher[0] == '\0' && !torch;
@@ -137,10 +141,12 @@ void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, in
     if (torch || strcmp(launcher, "deepspeed") == 0) p[RANKS] = NAN;
     take_places(run, p);
 }
-/* What Slurm sets, or the script for itself. */
-static double variable(const struct dl_shell *shell, const char *const *names) {
-    for (; *names != NULL; names++) {
-        const char *text = dl_shell_get(shell, *names);
+
+/* What Slurm sets, or the script for itself: the first of the variables that is a number. */
+static double variable(const struct dl_shell *shell, const char *names) {
+    size_t length;
+    for (const char *name; (name = dl_word_next(&names, " ", &length)) != NULL;) {
+        const char *text = dl_shell_get(shell, dl_arena_strndup(shell->arena, name, length));
         const double value = text != NULL ? number_of(text) : NAN;
         if (dl_known(value)) return value;
     }
@@ -148,30 +154,23 @@ static double variable(const struct dl_shell *shell, const char *const *names) {
 }
 
 static void from_job(struct dl_run *run, const struct dl_shell *shell) {
-    static const char *const nodes[] = {"SLURM_NNODES", NULL},
-                             *const tasks[] = {"SLURM_NTASKS_PER_NODE", NULL},
-                             *const gpus[] = {"SLURM_GPUS_PER_NODE", NULL},
-                             *const ranks[] = {"SLURM_NTASKS", "SLURM_GPUS", NULL};
-    const double per_node = variable(shell, tasks), of_node = variable(shell, gpus);
-    run->nodes = variable(shell, nodes);
-    run->per_node = each_of(per_node, of_node);
-    if (!dl_known(run->nodes) || !dl_known(run->per_node)) run->ranks = variable(shell, ranks);
+    run->nodes = variable(shell, "SLURM_NNODES");
+    run->per_node =
+        each_of(variable(shell, "SLURM_NTASKS_PER_NODE"), variable(shell, "SLURM_GPUS_PER_NODE"));
+    if (!dl_known(run->nodes) || !dl_known(run->per_node))
+        run->ranks = variable(shell, "SLURM_NTASKS SLURM_GPUS");
 }
 
 /* The number of devices that the script computes with, where its launcher leaves it to a list of
  * hosts. */
 static void from_script(struct dl_run *run, const struct dl_shell *shell) {
-    static const char *const totals[] = {"WORLD_SIZE", "NUM_GPUS",   "N_GPUS", "NGPUS",
-                                         "num_gpus",   "TOTAL_GPUS", NULL},
-                             *const each[] = {"GPUS_PER_NODE",     "NPROC_PER_NODE",   "GPN",
-                                              "NUM_GPUS_PER_NODE", "num_gpus_pernode", NULL},
-                             *const nodes[] = {"NNODES", "NUM_NODES", "NODES", "N_NODES", NULL};
-    if (!run->one_device && !dl_known(run->per_node)) run->per_node = variable(shell, each);
-    if (!run->one_device && !dl_known(run->nodes)) run->nodes = variable(shell, nodes);
-    if (dl_known(run->ranks) || (dl_known(run->nodes) && dl_known(run->per_node)) ||
-        run->one_device)
-        return;
-    const double value = variable(shell, totals);
+    if (run->one_device) return;
+    if (!dl_known(run->per_node))
+        run->per_node =
+            variable(shell, "GPUS_PER_NODE NPROC_PER_NODE GPN NUM_GPUS_PER_NODE num_gpus_pernode");
+    if (!dl_known(run->nodes)) run->nodes = variable(shell, "NNODES NUM_NODES NODES N_NODES");
+    if (dl_known(run->ranks) || (dl_known(run->nodes) && dl_known(run->per_node))) return;
+    const double value = variable(shell, "WORLD_SIZE NUM_GPUS N_GPUS NGPUS num_gpus TOTAL_GPUS");
     if (!dl_known(value)) return;
     run->ranks = value;
     dl_arguments_note(&run->arguments, "devices: %.0f, from a variable of the script", value);
@@ -258,21 +257,12 @@ static const struct dl_shell_command *training(struct dl_run *run, const struct 
     return found;
 }
 
-static const char *underscored(struct dl_arena *arena, const char *name, size_t length) {
-    char *plain = dl_arena_strndup(arena, name, length);
-    for (char *c = plain; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
-    return plain;
-}
-
 static bool is_option(const char *word) { return strncmp(word, "--", 2) == 0 && word[2] != '\0'; }
 
 /* Arguments of several words (argparse's nargs "*"). */
 static bool takes_words(const char *name) {
-    static const char *const names[] = {"recompute_modules", "cuda_graph_scope",
-                                        "cuda_graph_modules", "offload_modules"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
+    return dl_has_word("recompute_modules cuda_graph_scope cuda_graph_modules offload_modules",
+                       name);
 }
 
 /* The words after words[*at] that are no options, with blanks between them. */
@@ -321,12 +311,10 @@ static enum dl_code add_words(struct dl_run *run, const struct dl_shell_list *wo
 }
 
 /* The words of a text. */
-static void push_words(struct dl_arena *arena, struct dl_shell_list *out, const char *at) {
-    for (at += strspn(at, " \t\n"); *at != '\0'; at += strspn(at, " \t\n")) {
-        const size_t length = strcspn(at, " \t\n");
-        dl_shell_push(arena, out, dl_arena_strndup(arena, at, length));
-        at += length;
-    }
+static void push_words(struct dl_arena *arena, struct dl_shell_list *out, const char *text) {
+    size_t length;
+    for (const char *word; (word = dl_word_next(&text, " \t\n", &length)) != NULL;)
+        dl_shell_push(arena, out, dl_arena_strndup(arena, word, length));
 }
 
 /* A file of variables with arguments, which another script starts. */

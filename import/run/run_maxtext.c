@@ -7,20 +7,11 @@
 
 static const struct dl_word_pair policies[] = {
     {"full", "full"},
-    {"minimal", "selective"},
+    {"minimal|minimal_with_context|minimal_flash|minimal_with_quantization|minimal_offloaded|"
+     "minimal_with_context_and_quantization|save_qkv_proj|save_out_proj|save_dot_except_mlp|"
+     "save_dot_except_mlpwi|save_dot_with_context_except_mlp|qkv_proj_offloaded|custom",
+     "selective"},
     {"none", "none"},
-    {"save_qkv_proj", "selective"},
-    {"save_out_proj", "selective"},
-    {"save_dot_except_mlp", "selective"},
-    {"save_dot_except_mlpwi", "selective"},
-    {"save_dot_with_context_except_mlp", "selective"},
-    {"minimal_with_context", "selective"},
-    {"minimal_flash", "selective"},
-    {"minimal_with_quantization", "selective"},
-    {"minimal_with_context_and_quantization", "selective"},
-    {"qkv_proj_offloaded", "selective"},
-    {"minimal_offloaded", "selective"},
-    {"custom", "selective"},
     {NULL, NULL}};
 static const struct dl_run_key maxtext_keys[] = {
     {"model_name", DL_SLOT_MODEL, NULL, NULL},
@@ -284,11 +275,9 @@ static enum dl_code read_mesh(struct dl_run *run, struct dl_run_slots *s) {
 /* Says where selective recomputation keeps other results than the policy. */
 static void note_policy(struct dl_run *run) {
     static const struct dl_word_pair kept[] = {
-        {"minimal", "every linear layer's results, not attention's"},
-        {"minimal_with_quantization", "every linear layer's results, not attention's"},
-        {"minimal_with_context", "every linear layer's results and attention's"},
-        {"minimal_flash", "every linear layer's results and attention's"},
-        {"minimal_with_context_and_quantization", "every linear layer's results and attention's"},
+        {"minimal|minimal_with_quantization", "every linear layer's results, not attention's"},
+        {"minimal_with_context|minimal_flash|minimal_with_context_and_quantization",
+         "every linear layer's results and attention's"},
         {"save_dot_with_context_except_mlp", "attention's results and those of its linear layers"},
         {"save_dot_except_mlp", "those of attention's linear layers alone"},
         {"save_dot_except_mlpwi", "those of the linear layers but the first of the MLP"},

@@ -35,11 +35,8 @@ static enum dl_code read_degrees(struct dl_megatron_reader *r) {
 
 /* How context ranks exchange: of several words, one a layer, the first. */
 static void add_context(struct dl_megatron_reader *r) {
-    static const struct dl_word_pair ways[] = {{"p2p", "ring"},
-                                               {"all_gather", "allgather"},
-                                               {"allgather", "allgather"},
-                                               {"a2a", "alltoall"},
-                                               {NULL, NULL}};
+    static const struct dl_word_pair ways[] = {
+        {"p2p", "ring"}, {"all_gather|allgather", "allgather"}, {"a2a", "alltoall"}, {NULL, NULL}};
     const char *word = dl_arguments_word(r->a, "cp_comm_type", ""), *way = dl_paired(ways, word);
     if (word[0] == 0 || r->cp <= 1) return;
     if (way != NULL)
@@ -287,11 +284,8 @@ static enum dl_code read_offload(struct dl_megatron_reader *r) {
 }
 
 static enum dl_code read_recompute(struct dl_megatron_reader *r) {
-    static const struct dl_word_pair modes[] = {{"full", "full"},
-                                                {"selective", "selective"},
-                                                {"none", "none"},
-                                                {"uniform", "full"},
-                                                {NULL, NULL}};
+    static const struct dl_word_pair modes[] = {
+        {"full|uniform", "full"}, {"selective", "selective"}, {"none", "none"}, {NULL, NULL}};
     const char *names = "recompute_granularity|activations_checkpoint_granularity",
                *mode = dl_paired(modes, dl_arguments_word(r->a, names, "none"));
     if (mode == NULL) return dl_megatron_unknown(r, names, "full or selective");
@@ -344,8 +338,7 @@ static enum dl_code read_dispatch(struct dl_megatron_reader *r) {
     static const char type_names[] = "moe_token_dispatcher_type",
                       backend_names[] = "moe_flex_dispatcher_backend";
     static const struct dl_word_pair types[] = {{"allgather", "allgather"},
-                                                {"alltoall", "alltoall"},
-                                                {"alltoall_seq", "alltoall"},
+                                                {"alltoall|alltoall_seq", "alltoall"},
                                                 {"flex", "deepep"},
                                                 {NULL, NULL}};
     static const struct dl_word_pair backends[] = {
@@ -383,27 +376,15 @@ static enum dl_code read_graphs(struct dl_megatron_reader *r) {
 
 static enum dl_code read_precision(struct dl_megatron_reader *r) {
     static const struct dl_word_pair precisions[] = {
-        {"bf16", "bf16"},
-        {"bf16-mixed", "bf16"},
-        {"bf16_mixed", "bf16"},
-        {"16", "fp16"},
-        {"fp16", "fp16"},
-        {"16-mixed", "fp16"},
-        {"fp16_mixed", "fp16"},
-        {"32", "fp32"},
-        {"32-true", "fp32"},
-        {"fp32", "fp32"},
-        {"bf16-true", "bf16"},
-        {"bf16_with_fp8_delayed_scaling_mixed", "fp8"},
-        {"bf16_with_fp8_current_scaling_mixed", "fp8"},
-        {"bf16_with_fp8_subchannel_scaling_mixed", "fp8"},
-        {"bf16_with_mxfp8_mixed", "mxfp8"},
-        {"bf16_with_nvfp4_mixed", "nvfp4"},
-        {"fp8_cs", "fp8"}, /* --compute_dtype of Megatron-Bridge: how it scales */
-        {"fp8_ds", "fp8"},
-        {"fp8_sc", "fp8"},
-        {"fp8_mx", "mxfp8"},
-        {"nvfp4", "nvfp4"},
+        {"bf16|bf16-mixed|bf16_mixed|bf16-true", "bf16"},
+        {"16|fp16|16-mixed|fp16_mixed", "fp16"},
+        {"32|32-true|fp32", "fp32"},
+        /* fp8_cs, fp8_ds, fp8_sc: --compute_dtype of Megatron-Bridge, how it scales */
+        {"bf16_with_fp8_delayed_scaling_mixed|bf16_with_fp8_current_scaling_mixed|"
+         "bf16_with_fp8_subchannel_scaling_mixed|fp8_cs|fp8_ds|fp8_sc",
+         "fp8"},
+        {"bf16_with_mxfp8_mixed|fp8_mx", "mxfp8"},
+        {"bf16_with_nvfp4_mixed|nvfp4", "nvfp4"},
         {NULL, NULL}};
     static const char names[] = "precision|mixed_precision|compute_dtype";
     const char *precision = dl_paired(precisions, dl_arguments_word(r->a, names, "32"));
@@ -420,15 +401,12 @@ static enum dl_code read_precision(struct dl_megatron_reader *r) {
 }
 
 static enum dl_code read_optimizer(struct dl_megatron_reader *r) {
-    static const struct dl_word_pair names[] = {{"adam", "adam"},
-                                                {"adamw", "adam"},
-                                                {"fused_adam", "adam"},
-                                                {"sgd", "sgd"},
-                                                {"lamb", "lamb"},
-                                                {"distributed_fused_adam", "adam"},
-                                                {"mcore_distributed_optim", "adam"},
-                                                {"megatron_fused_adam", "adam"},
-                                                {NULL, NULL}};
+    static const struct dl_word_pair names[] = {
+        {"adam|adamw|fused_adam|distributed_fused_adam|mcore_distributed_optim|megatron_fused_adam",
+         "adam"},
+        {"sgd", "sgd"},
+        {"lamb", "lamb"},
+        {NULL, NULL}};
     double momentum = 0.9;
     const char *word = dl_arguments_word(r->a, "optimizer_name|optimizer", "adam"),
                *optimizer = dl_paired(names, word);

@@ -141,16 +141,10 @@ static enum dl_code read_vocabulary(struct dl_megatron_reader *r, bool bert) {
 }
 
 static enum dl_code read_mlp(struct dl_megatron_reader *r) {
-    static const struct dl_word_pair activations[] = {{"gelu", "gelu"},
-                                                      {"fast-gelu", "gelu"},
-                                                      {"openai_gelu", "gelu"},
-                                                      {"swiglu", "swiglu"},
-                                                      {"fast-swiglu", "swiglu"},
-                                                      {"geglu", "geglu"},
-                                                      {"fast-geglu", "geglu"},
-                                                      {"quick-geglu", "geglu"},
-                                                      {"squared-relu", "relu2"},
-                                                      {"squared_relu", "relu2"},
+    static const struct dl_word_pair activations[] = {{"gelu|fast-gelu|openai_gelu", "gelu"},
+                                                      {"swiglu|fast-swiglu", "swiglu"},
+                                                      {"geglu|fast-geglu|quick-geglu", "geglu"},
+                                                      {"squared-relu|squared_relu", "relu2"},
                                                       {NULL, NULL}};
     const char *mlp = dl_paired(activations, dl_arguments_word(r->a, "activation", "gelu"));
     if (mlp == NULL)
@@ -168,15 +162,12 @@ static enum dl_code read_mlp(struct dl_megatron_reader *r) {
 }
 
 static enum dl_code read_norm(struct dl_megatron_reader *r) {
-    static const struct dl_word_pair norms[] = {{"layernorm", "layernorm"},
-                                                {"layernorm1p", "layernorm"},
-                                                {"low_precision_layernorm", "layernorm"},
+    static const struct dl_word_pair norms[] = {{"layernorm|layernorm1p|low_precision_layernorm",
+                                                 "layernorm"},
                                                 {"rmsnorm", "rmsnorm"},
                                                 {NULL, NULL}},
                                      positions[] = {{"learned_absolute", "learned"},
-                                                    {"rope", "rope"},
-                                                    {"rotary", "rope"},
-                                                    {"yarn", "rope"},
+                                                    {"rope|rotary|yarn", "rope"},
                                                     {"alibi", "alibi"},
                                                     {"none", "none"},
                                                     {NULL, NULL}};

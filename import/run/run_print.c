@@ -25,30 +25,18 @@ void dl_plan_words_add(struct dl_plan_words *w, const char *option, const char *
     put(w, option, dl_arena_strdup(w->arena, text));
 }
 
-/* A word of a shell, quoted where necessary. */
-static void add_word(struct dl_text *line, const char *word) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
-    dl_text_add(line, " ");
-    dl_text_add(line, word[0] != '\0' && word[strspn(word, plain)] == '\0'
-                          ? word
-                          : dl_shell_quote(line->arena, word));
-}
-
 static const char *command_of(const struct dl_plan_words *w) {
-    struct dl_text line = {.arena = w->arena};
+    struct dl_arena *arena = w->arena;
+    struct dl_text line = {.arena = arena};
     dl_text_add(&line, "dlmodel predict");
-    if (w->system != NULL) {
-        dl_text_add(&line, " --system");
-        add_word(&line, w->system);
-    }
-    dl_text_add(&line, " --workload");
-    add_word(&line, dl_text_string(w->workload));
-    dl_text_add(&line, " --framework");
-    add_word(&line, w->framework);
+    if (w->system != NULL) dl_text_printf(&line, " --system %s", dl_shell_word(arena, w->system));
+    dl_text_printf(&line, " --workload %s --framework %s",
+                   dl_shell_word(arena, dl_text_string(w->workload)),
+                   dl_shell_word(arena, w->framework));
     for (int i = 0; i < w->option_count; i++) {
         dl_text_printf(&line, " --%s", w->options[i].option);
-        if (w->options[i].value != NULL) add_word(&line, w->options[i].value);
+        if (w->options[i].value != NULL)
+            dl_text_printf(&line, " %s", dl_shell_word(arena, w->options[i].value));
     }
     return dl_text_string(&line);
 }

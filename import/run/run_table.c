@@ -5,46 +5,23 @@
 #include <math.h>
 #include <string.h>
 
-const struct dl_word_pair dl_precision_pairs[] = {{"bf16", "bf16"},
-                                                  {"bfloat16", "bf16"},
-                                                  {"amp_bf16", "bf16"},
-                                                  {"bf16-mixed", "bf16"},
-                                                  {"fp16", "fp16"},
-                                                  {"float16", "fp16"},
-                                                  {"16", "fp16"},
-                                                  {"16-mixed", "fp16"},
-                                                  {"amp_fp16", "mixed"},
-                                                  {"amp", "mixed"},
-                                                  {"no", "fp32"},
-                                                  {"fp32", "fp32"},
-                                                  {"float32", "fp32"},
-                                                  {"32", "fp32"},
-                                                  {"tf32", "tf32"},
-                                                  {"fp8", "fp8"},
-                                                  {"amp_fp8", "fp8"},
-                                                  {"fp8_full", "fp8"},
-                                                  {"fp8_gpu", "fp8"},
-                                                  {"fp8_nanoo", "fp8"},
-                                                  {"te_fp8_delayedscaling", "fp8"},
-                                                  {"te_fp8_currentscaling", "fp8"},
-                                                  {"te_mxfp8", "mxfp8"},
-                                                  {"te_nvfp4", "nvfp4"},
-                                                  {NULL, NULL}};
-const struct dl_word_pair dl_optimizer_pairs[] = {{"adam", "adam"},
-                                                  {"adamw", "adam"},
-                                                  {"fusedadam", "adam"},
-                                                  {"decoupled_adamw", "adam"},
-                                                  {"adamw_torch", "adam"},
-                                                  {"adamw_torch_fused", "adam"},
-                                                  {"adamw_hf", "adam"},
-                                                  {"adamw_apex_fused", "adam"},
-                                                  {"adam_pax", "adam"},
-                                                  {"fused_adam", "adam"},
-                                                  {"sgd", "momentum"},
-                                                  {"lamb", "lamb"},
-                                                  {"fusedlamb", "lamb"},
-                                                  {"onebitadam", NULL},
-                                                  {NULL, NULL}};
+const struct dl_word_pair dl_precision_pairs[] = {
+    {"bf16|bfloat16|amp_bf16|bf16-mixed", "bf16"},
+    {"fp16|float16|16|16-mixed", "fp16"},
+    {"amp_fp16|amp", "mixed"},
+    {"no|fp32|float32|32", "fp32"},
+    {"tf32", "tf32"},
+    {"fp8|amp_fp8|fp8_full|fp8_gpu|fp8_nanoo|te_fp8_delayedscaling|te_fp8_currentscaling", "fp8"},
+    {"te_mxfp8", "mxfp8"},
+    {"te_nvfp4", "nvfp4"},
+    {NULL, NULL}};
+const struct dl_word_pair dl_optimizer_pairs[] = {
+    {"adam|adamw|fusedadam|decoupled_adamw|adamw_torch|adamw_torch_fused|adamw_hf|adamw_apex_fused|"
+     "adam_pax|fused_adam",
+     "adam"},
+    {"sgd", "momentum"},
+    {"lamb|fusedlamb", "lamb"},
+    {NULL, NULL}};
 
 /* Models by the names of their files on hubs, in small letters. */
 static const struct {

@@ -155,18 +155,17 @@ static enum dl_code add_batch(struct reader *r) {
 }
 
 static enum dl_code add_schedule(struct reader *r) {
-    static const struct dl_word_pair schedules[] = {{"1F1B", "1f1b"},
-                                                    {"GPipe", "gpipe"},
-                                                    {"Interleaved1F1B", "interleaved"},
-                                                    {"interleaved_1f1b", "interleaved"},
-                                                    {"ZBVZeroBubble", "zbv"},
-                                                    {"DualPipeV", "dualpipev"},
-                                                    {NULL, NULL}},
-                                     near[] = {{"InterleavedZeroBubble", "interleaved"},
-                                               {"FlexibleInterleaved1F1B", "interleaved"},
-                                               {"flexible_interleaved_1f1b", "interleaved"},
-                                               {"LoopedBFS", "interleaved"},
-                                               {NULL, NULL}};
+    static const struct dl_word_pair
+        schedules[] = {{"1F1B", "1f1b"},
+                       {"GPipe", "gpipe"},
+                       {"Interleaved1F1B|interleaved_1f1b", "interleaved"},
+                       {"ZBVZeroBubble", "zbv"},
+                       {"DualPipeV", "dualpipev"},
+                       {NULL, NULL}},
+        near[] = {
+            {"InterleavedZeroBubble|FlexibleInterleaved1F1B|flexible_interleaved_1f1b|LoopedBFS",
+             "interleaved"},
+            {NULL, NULL}};
     const char *word = dl_arguments_word(r->a, PARALLEL("pipeline_parallel_schedule"), "1F1B"),
                *schedule = dl_paired(schedules, word);
     double each = 0, v = 2;
@@ -201,11 +200,8 @@ static bool lists(const char *text, const char *word) {
 }
 
 static enum dl_code read_recompute(struct reader *r) {
-    static const struct dl_word_pair modes[] = {{"none", "none"},
-                                                {"selective", "selective"},
-                                                {"full", "full"},
-                                                {"memory_budget", "selective"},
-                                                {NULL, NULL}};
+    static const struct dl_word_pair modes[] = {
+        {"none", "none"}, {"selective|memory_budget", "selective"}, {"full", "full"}, {NULL, NULL}};
     const char *word = dl_arguments_word(r->a, "activation_checkpoint.mode", "selective"),
                *mode = dl_paired(modes, word),
                *option = dl_arguments_word(
@@ -227,8 +223,7 @@ static enum dl_code read_recompute(struct reader *r) {
 }
 
 static enum dl_code add_arithmetic(struct reader *r) {
-    static const struct dl_word_pair optimizers[] = {
-        {"Adam", "adam"}, {"AdamW", "adam"}, {NULL, NULL}};
+    static const struct dl_word_pair optimizers[] = {{"Adam|AdamW", "adam"}, {NULL, NULL}};
     const char *list = dl_arguments_word(r->a, "model.converters", ""),
                *parameters = dl_arguments_word(r->a, "training.mixed_precision_param", "bfloat16"),
                *name = dl_arguments_word(r->a, "optimizer.name", "AdamW"),

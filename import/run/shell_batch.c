@@ -5,15 +5,14 @@
 #include "import/run/shell_internal.h"
 
 static const struct option {
-    const char *names;     /* between blanks */
-    const char *variables; /* that a job has then, between blanks */
+    const char *names, *variables; /* variables that a job has then */
 } options[] = {
-    {" --nodes -N ", "SLURM_NNODES SLURM_JOB_NUM_NODES"},
-    {" --ntasks -n ", "SLURM_NTASKS SLURM_NPROCS"},
-    {" --ntasks-per-node ", "SLURM_NTASKS_PER_NODE"},
-    {" --gpus-per-node --gres ", "SLURM_GPUS_PER_NODE SLURM_GPUS_ON_NODE"},
-    {" --gpus -G ", "SLURM_GPUS"},
-    {" --gpus-per-task ", "SLURM_GPUS_PER_TASK"},
+    {"--nodes -N", "SLURM_NNODES SLURM_JOB_NUM_NODES"},
+    {"--ntasks -n", "SLURM_NTASKS SLURM_NPROCS"},
+    {"--ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
+    {"--gpus-per-node --gres", "SLURM_GPUS_PER_NODE SLURM_GPUS_ON_NODE"},
+    {"--gpus -G", "SLURM_GPUS"},
+    {"--gpus-per-task", "SLURM_GPUS_PER_TASK"},
 };
 
 /* The number of "gpu:a100:8", "8" and "4-8". */
@@ -24,16 +23,14 @@ static const char *number_of(struct dl_arena *arena, const char *value) {
 }
 
 static void set(struct dl_shell *shell, const char *name, const char *value) {
-    const char *spaced = dl_arena_printf(shell->arena, " %s ", name);
+    size_t length;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (strstr(options[i].names, spaced) == NULL) continue;
+        if (!dl_has_word(options[i].names, name)) continue;
         if (strcmp(name, "--gres") == 0 && strncmp(value, "gpu", 3) != 0) return;
-        for (const char *at = options[i].variables; *at != '\0';) {
-            const size_t length = strcspn(at, " ");
-            dl_shell_set(shell, dl_arena_strndup(shell->arena, at, length),
+        for (const char *rest = options[i].variables, *variable;
+             (variable = dl_word_next(&rest, " ", &length)) != NULL;)
+            dl_shell_set(shell, dl_arena_strndup(shell->arena, variable, length),
                          number_of(shell->arena, value));
-            at += length + (at[length] == ' ');
-        }
     }
 }
 

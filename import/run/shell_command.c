@@ -177,20 +177,20 @@ static const struct builtin {
     const char *names;
     enum dl_code (*run)(struct dl_shell_reader *r, struct dl_shell_list *words);
 } builtins[] = {
-    {" export local readonly declare typeset ", builtin_declare},
-    {" echo printf ", builtin_echo},
-    {" eval ", builtin_eval},
-    {" source . ", builtin_source},
-    {" set ", builtin_set},
-    {" shift ", builtin_shift},
-    {" [ test ", builtin_test},
-    {" exit return break continue ", builtin_stop},
-    {" : true false cd pushd popd trap ulimit umask shopt wait sleep mkdir rm cp mv chmod touch ln "
-     "module conda hash type alias let ",
+    {"export local readonly declare typeset", builtin_declare},
+    {"echo printf", builtin_echo},
+    {"eval", builtin_eval},
+    {"source .", builtin_source},
+    {"set", builtin_set},
+    {"shift", builtin_shift},
+    {"[ test", builtin_test},
+    {"exit return break continue", builtin_stop},
+    {": true false cd pushd popd trap ulimit umask shopt wait sleep mkdir rm cp mv chmod touch ln "
+     "module conda hash type alias let",
      builtin_nothing},
-    {" unset ", builtin_unset},
-    {" pwd dirname basename realpath readlink ", builtin_path},
-    {" expr ", builtin_expr},
+    {"unset", builtin_unset},
+    {"pwd dirname basename realpath readlink", builtin_path},
+    {"expr", builtin_expr},
     {NULL, NULL},
 };
 
@@ -229,25 +229,19 @@ static bool filter(struct dl_shell_reader *r, const struct dl_shell_list *words,
         say(r, dl_shell_arithmetic(s, line, fractions));
         return true;
     }
-    if (input == NULL && words->count > 1 && s->read != NULL)
-        if (strcmp(program, "sed") == 0 || strcmp(program, "cat") == 0)
-            input = s->read(s->data, last, &length);
+    if (input == NULL && words->count > 1 && s->read != NULL && dl_has_word("sed cat", program))
+        input = s->read(s->data, last, &length);
     if (input == NULL) return false;
     if (strcmp(program, "sed") == 0 && words->count > 1)
         input = substituted(s->arena, input, words->texts[1]);
-    if (input == NULL ||
-        (strcmp(program, "sed") != 0 && strcmp(program, "cat") != 0 && strcmp(program, "tee") != 0))
-        return false;
+    if (input == NULL || !dl_has_word("sed cat tee", program)) return false;
     say(r, input);
     return true;
 }
 
 /* ---- programs that start another ---- */
 
-static bool is_shell(const char *word) {
-    const char *name = dl_base_name(word);
-    return strcmp(name, "bash") == 0 || strcmp(name, "sh") == 0 || strcmp(name, "zsh") == 0;
-}
+static bool is_shell(const char *word) { return dl_has_word("bash sh zsh", dl_base_name(word)); }
 
 /* Where a shell or a script of one stands among the words; their count: nowhere; -1: behind a
  * program of Python. */
@@ -304,8 +298,7 @@ enum dl_code dl_shell_dispatch(struct dl_shell_reader *r, struct dl_shell_list *
     struct dl_shell *s = r->shell;
     const char *name = words->texts[0];
     bool done;
-    while (words->count > 1 && (strcmp(name, "exec") == 0 || strcmp(name, "command") == 0 ||
-                                strcmp(name, "time") == 0 || strcmp(name, "nohup") == 0)) {
+    while (words->count > 1 && dl_has_word("exec command time nohup", name)) {
         *words = from_word(words, 1);
         name = words->texts[0];
     }
@@ -313,9 +306,8 @@ enum dl_code dl_shell_dispatch(struct dl_shell_reader *r, struct dl_shell_list *
     for (int i = 0; i < s->function_count; i++)
         if (strcmp(s->functions[i].name, name) == 0)
             return dl_shell_run_function(r, &s->functions[i], words);
-    const char *spaced = dl_arena_printf(s->arena, " %s ", name);
     for (const struct builtin *b = builtins; b->names != NULL; b++)
-        if (strstr(b->names, spaced) != NULL) return b->run(r, words);
+        if (dl_has_word(b->names, name)) return b->run(r, words);
     if (filter(r, words, input)) return DL_OK;
     DL_TRY(launch(r, words, input, line, &done));
     if (!done) record(r, words, line);

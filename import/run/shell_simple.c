@@ -6,7 +6,6 @@
 struct simple {
     struct dl_shell_list words;
     const char *input, *target; /* here-document; file of the output */
-    bool append;
 };
 
 /* The word that ends a here-document; *quoted: its text is taken as it is. */
@@ -155,10 +154,8 @@ static enum dl_code assign(struct dl_shell_reader *r, const char *from, const ch
 }
 
 static bool is_declaration(const struct dl_shell_list *words) {
-    static const char *const names[] = {"export", "local", "declare", "readonly", "typeset"};
-    for (int i = 0; words->count > 0 && i < 5; i++)
-        if (strcmp(words->texts[0], names[i]) == 0) return true;
-    return false;
+    return words->count > 0 &&
+           dl_has_word("export local declare readonly typeset", words->texts[0]);
 }
 
 static enum dl_code write_file(struct dl_shell_reader *r, const struct simple *c,

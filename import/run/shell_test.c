@@ -56,17 +56,6 @@ static enum dl_shell_truth compare_numbers(const struct tokens *t, const char *a
     }
 }
 
-static bool one_of(const char *word, const char *list) {
-    const size_t length = strlen(word);
-    for (const char *at = list; *at != '\0';) {
-        const size_t size = strcspn(at, " ");
-        if (size == length && strncmp(at, word, size) == 0) return true;
-        at += size;
-        at += strspn(at, " ");
-    }
-    return false;
-}
-
 static enum dl_shell_truth binary(const struct tokens *t, int at) {
     bool open = false;
     struct dl_arena *arena = t->shell->arena;
@@ -96,7 +85,7 @@ static enum dl_shell_truth primary(struct tokens *t) {
     const char *word = t->at < t->count ? t->texts[t->at] : "";
     if (t->at >= t->count || t->depth > 40) return DL_SHELL_FALSE;
     const bool three = t->at + 2 < t->count &&
-                       one_of(t->texts[t->at + 1], "= == != =~ < > -eq -ne -lt -le -gt -ge");
+                       dl_has_word("= == != =~ < > -eq -ne -lt -le -gt -ge", t->texts[t->at + 1]);
     if (three) {
         t->at += 3;
         return binary(t, t->at - 3);
@@ -125,7 +114,7 @@ static enum dl_shell_truth primary(struct tokens *t) {
 
 static enum dl_shell_truth all_of(struct tokens *t) {
     enum dl_shell_truth value = primary(t);
-    while (t->at < t->count && one_of(t->texts[t->at], "&& -a")) {
+    while (t->at < t->count && dl_has_word("&& -a", t->texts[t->at])) {
         t->at++;
         value = both(value, primary(t));
     }
@@ -134,7 +123,7 @@ static enum dl_shell_truth all_of(struct tokens *t) {
 
 static enum dl_shell_truth alternatives(struct tokens *t) {
     enum dl_shell_truth value = all_of(t);
-    while (t->at < t->count && one_of(t->texts[t->at], "|| -o")) {
+    while (t->at < t->count && dl_has_word("|| -o", t->texts[t->at])) {
         t->at++;
         value = either(value, all_of(t));
     }

@@ -66,14 +66,19 @@ bool dl_ends_in(const char *text, const char *end) {
     return length >= size && strcmp(text + length - size, end) == 0;
 }
 
-bool dl_words_hold(const char *words, const char *word) {
-    const size_t length = strlen(word);
-    for (const char *at = words; at != NULL; at += strcspn(at, " ")) {
-        at += strspn(at, " ");
-        if (*at == 0) return false;
-        if (strncmp(at, word, length) == 0 && (at[length] == ' ' || at[length] == 0)) return true;
-    }
-    return true;
+const char *dl_word_next(const char **rest, const char *blanks, size_t *length) {
+    const char *word = *rest + strspn(*rest, blanks);
+    *length = strcspn(word, blanks);
+    *rest = word + *length;
+    return *length > 0 ? word : NULL;
+}
+
+bool dl_has_word(const char *words, const char *word) {
+    const size_t size = strlen(word);
+    size_t length;
+    for (const char *next; (next = dl_word_next(&words, " ", &length)) != NULL;)
+        if (length == size && strncmp(next, word, length) == 0) return true;
+    return false;
 }
 
 int dl_text_place(const char **list, int *count, int most, const char *text) {
@@ -97,4 +102,10 @@ const char *dl_shell_quote(struct dl_arena *arena, const char *text) {
     }
     dl_text_add(&out, "'");
     return dl_text_string(&out);
+}
+
+const char *dl_shell_word(struct dl_arena *arena, const char *text) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
+    return text[0] != 0 && text[strspn(text, plain)] == 0 ? text : dl_shell_quote(arena, text);
 }

@@ -28,12 +28,17 @@ const char *dl_base_name(const char *path);
  * *rest: the list, then what is left of it. */
 const char *dl_list_next(const char **rest, struct dl_arena *arena);
 bool dl_ends_in(const char *text, const char *end);
-/* Whether a list of words between spaces holds the word; NULL holds any. */
-bool dl_words_hold(const char *words, const char *word);
+/* The next of the words that characters of `blanks` separate, with its length; NULL after the last
+ * one. *rest: the words, then what is left of them. */
+const char *dl_word_next(const char **rest, const char *blanks, size_t *length);
+/* Whether a word is one of those that blanks separate. */
+bool dl_has_word(const char *words, const char *word);
 /* The index of the text in a list, to whose end a new one is added; -1: `most` are there. */
 int dl_text_place(const char **list, int *count, int most, const char *text);
 
 /* `text` as one word of a POSIX shell, in single quotes, whatever bytes it holds. */
 const char *dl_shell_quote(struct dl_arena *arena, const char *text);
+/* The same, but a word in which a shell changes nothing stays as it is. */
+const char *dl_shell_word(struct dl_arena *arena, const char *text);
 
 #endif

@@ -113,15 +113,7 @@ enum dl_code dl_framework_release_set(const struct dl_framework *framework,
     for (int i = 0; i < release->set_count; i++)
         list[i] = (struct dl_override){.key = release->set[i].key, .value = release->set[i].text};
     list[release->set_count] = (struct dl_override){.key = "release", .value = release->name};
-    DL_TRY(
-        dl_json_set(doc, dl_framework_schema_of(NULL, arena), list, release->set_count + 1, err));
-    for (int i = 0; i < release->set_count; i++) {
-        if (!list[i].used)
-            return dl_json_fail(doc, "releases", err,
-                                "release %s sets '%s', which is not a member of a framework",
-                                release->name, list[i].key);
-    }
-    return DL_OK;
+    return dl_json_set(doc, dl_framework_schema_of(NULL, arena), list, release->set_count + 1, err);
 }
 
 const char *dl_framework_workload(const struct dl_framework *framework, const char *name) {

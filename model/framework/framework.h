@@ -264,6 +264,7 @@ struct dl_release_map {
 
 struct dl_framework {
     const char *name, *summary, *source, *release;
+    const char *loaded_as; /* name or path that it was loaded by */
     bool release_assumed;  /* of a measured run that does not say which release it used */
     const char **versions; /* further versions that the file's own constants cover */
     int version_count;

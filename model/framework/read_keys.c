@@ -84,11 +84,16 @@ enum dl_code dl_framework_keys_check(const struct dl_framework *framework,
     for (int r = 0; r < framework->release_count; r++) {
         const struct dl_framework_release *release = &framework->releases[r];
         for (int i = 0; i < release->set_count; i++) {
-            const char *key = release->set[i].key;
+            const char *key = release->set[i].key,
+                       *place = dl_arena_printf(arena, "releases[%d].set.%s", r, key);
+            if (!dl_json_key_known(all, key))
+                return dl_json_fail(doc, place, err,
+                                    "release %s: no member of a framework has this name",
+                                    release->name);
             if (dl_framework_ignores(framework, key))
-                return dl_json_fail(doc, "releases", err,
-                                    "release %s sets %s: behaviour %s does not read it, only %s",
-                                    release->name, key, framework->behaviour->name,
+                return dl_json_fail(doc, place, err,
+                                    "release %s: behaviour %s does not read it, only %s",
+                                    release->name, framework->behaviour->name,
                                     dl_framework_key_readers(key, arena));
         }
     }

@@ -170,7 +170,7 @@ static void common_options(struct dl_text *t, const struct dl_command *command) 
     const int count = dl_option_list(command, list);
     const char *group = "", *names = NULL;
     for (int i = 0; i < count; i++) {
-        if (!dl_words_hold(command->common, list[i]->name)) continue;
+        if (command->common != NULL && !dl_has_word(command->common, list[i]->name)) continue;
         grouped_option(t, list[i], strcmp(group, list[i]->group) != 0);
         group = list[i]->group;
     }
@@ -180,7 +180,7 @@ static void common_options(struct dl_text *t, const struct dl_command *command) 
                    command->name);
     for (int i = 0; i < count; i++) {
         const bool last = i + 1 == count || strcmp(list[i + 1]->group, list[i]->group) != 0;
-        if (!dl_words_hold(command->common, list[i]->name))
+        if (command->common != NULL && !dl_has_word(command->common, list[i]->name))
             names = dl_arena_printf(t->arena, "%s --%s", names == NULL ? "" : names, list[i]->name);
         if (!last || names == NULL) continue;
         dl_text_printf(t, "  %s\n      ", list[i]->group);

@@ -102,13 +102,6 @@ void dl_inputs_note_files(struct dl_context *context, const struct dl_inputs *in
         context->note(context, "read %s (fnv1a %016" PRIx64 ")", files[i].path, files[i].hash);
 }
 
-/* Quoted for a shell where necessary. */
-static const char *quoted(struct dl_arena *arena, const char *word) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
-    return word[0] != 0 && word[strspn(word, plain)] == 0 ? word : dl_shell_quote(arena, word);
-}
-
 static bool takes(const struct dl_command *command, const char *option) {
     for (int t = 0; command->options[t] != NULL; t++) {
         for (const struct dl_option *o = command->options[t]; o->name != NULL; o++) {
@@ -136,11 +129,11 @@ static struct dl_text repeat(struct dl_context *context, const struct dl_options
     for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;
         if ((strcmp(o->name, "data") != 0 && !takes(target, o->name)) ||
-            dl_words_hold(shown, o->name) || dl_words_hold(replaced, o->name))
+            dl_has_word(shown, o->name) || dl_has_word(replaced, o->name))
             continue;
         dl_text_printf(&line, " --%s", o->name);
         if (o->argument != NULL)
-            dl_text_printf(&line, " %s", quoted(context->arena, options->given[i].value));
+            dl_text_printf(&line, " %s", dl_shell_word(context->arena, options->given[i].value));
     }
     return line;
 }
@@ -153,7 +146,7 @@ const char *dl_inputs_command(struct dl_context *context, const struct dl_option
     if (dl_command_find(context->commands, command, &target, &err) != DL_OK) return "";
     struct dl_text line = repeat(context, options, target, "nodes");
     dl_text_printf(&line, " --framework %s",
-                   quoted(context->arena, dl_inputs_framework_word(options, framework)));
+                   dl_shell_word(context->arena, dl_inputs_framework_word(options, framework)));
     if (!dl_option_given(options, "heterogeneous") && !dl_option_given(options, "gpus"))
         dl_text_printf(&line, " --nodes %" PRId64, nodes);
     return dl_text_string(&line);
@@ -201,7 +194,7 @@ const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_o
     if (dl_command_find(context->commands, command, &target, &err) != DL_OK) return "";
     struct dl_text line = repeat(context, options, target, replaced);
     dl_text_printf(&line, " --framework %s --nodes %" PRId64 " --devices-per-node %" PRId64,
-                   quoted(context->arena, dl_inputs_framework_word(options, framework)),
+                   dl_shell_word(context->arena, dl_inputs_framework_word(options, framework)),
                    plan->nodes, plan->devices_per_node);
     dl_text_printf(&line, " --precision %s --optimizer %s", dl_precision_names[plan->precision],
                    dl_optimizer_names[plan->optimizer]);

@@ -76,7 +76,7 @@ static void words_of(const struct sweep *s, int row, struct words *w) {
     for (int i = 0; i < s->options->given_count; i++) {
         const struct dl_given *g = &s->options->given[i];
         const struct words given = {w->arena, w->list, cells};
-        if (dl_words_hold(own_options, g->option->name) || has(&given, g->option->name)) continue;
+        if (dl_has_word(own_options, g->option->name) || has(&given, g->option->name)) continue;
         w->list[w->count++] = dl_arena_printf(w->arena, g->value == NULL ? "--%s" : "--%s=%s",
                                               g->option->name, g->value);
     }
@@ -187,7 +187,7 @@ static enum dl_code check_columns(const struct sweep *s, struct dl_err *err) {
             for (const struct dl_option *o = s->search->options[t]; o->name != NULL; o++)
                 known = known || (strcmp(o->name, name) == 0 && o->argument != NULL);
         }
-        if (!known || dl_words_hold(own_options, name))
+        if (!known || dl_has_word(own_options, name))
             return dl_fail_at(err, s->csv.name, 1, 1, s->csv.header[c],
                               "expected an option of search that takes a value");
     }

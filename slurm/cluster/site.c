@@ -15,46 +15,26 @@ const char *const dl_site_devices[] = {"gpu", "cpu", NULL};
 const char *const dl_site_runtimes[] = {"apptainer", "singularity", NULL};
 
 #define STRING(type_, member, need, text)                                                          \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member),                \
-        .required = need, .help = text                                                             \
-    }
+    DL_FIELD(type_, member, STRING, .required = need, .help = text)
 #define BINDING(member, text) DL_FIELD_IN(struct dl_site, binding, member, STRING, .help = text)
 #define INTEGER(member, low, high, text)                                                           \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_site, member),      \
-        .min = low, .max = high, .unit = DL_UNIT_COUNT, .help = text                               \
-    }
+    DL_FIELD(struct dl_site, member, INTEGER, DL_RANGE(low, high, DL_UNIT_COUNT), .help = text)
 #define FLAG(member, initial, text)                                                                \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_BOOL, .offset = offsetof(struct dl_site, member),         \
-        .has_fallback = true, .fallback = initial, .help = text                                    \
-    }
+    DL_FIELD(struct dl_site, member, BOOL, .has_fallback = true, .fallback = initial, .help = text)
 #define STRINGS(type_, member, count, text)                                                        \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_STRINGS, .offset = offsetof(type_, member),               \
-        .count_offset = offsetof(type_, count), .help = text                                       \
-    }
+    DL_FIELD(type_, member, STRINGS, .count_offset = offsetof(type_, count), .help = text)
 #define MAP(type_, member, count, text)                                                            \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_MAP, .offset = offsetof(type_, member),                   \
-        .count_offset = offsetof(type_, count), .help = text                                       \
-    }
+    DL_FIELD(type_, member, MAP, .count_offset = offsetof(type_, count), .help = text)
 #define CONTAINER(type_)                                                                           \
-    {                                                                                              \
-        .key = "container", .type = DL_FIELD_OBJECT, .offset = offsetof(type_, container),         \
-        .count_offset = offsetof(type_, has_container), .child = &container_schema,                \
-        .help = "image in which the programs run"                                                  \
-    }
-#define END                                                                                        \
-    { .key = NULL }
+    DL_FIELD(type_, container, OBJECT, .count_offset = offsetof(type_, has_container),             \
+             .child = &container_schema, .help = "image in which the programs run")
 
 static const struct dl_field container_fields[] = {
     DL_FIELD(struct dl_site_container, runtime, CHOICE, .choices = dl_site_runtimes,
              .has_fallback = true, .fallback = 0, .help = "container runtime"),
     STRING(struct dl_site_container, image, true, "file or URL of the image"),
     STRINGS(struct dl_site_container, options, option_count, "options of exec: --nv"),
-    END,
+    {.key = NULL},
 };
 static const struct dl_schema container_schema = {.name = "container",
                                                   .summary = "a container image",
@@ -72,7 +52,7 @@ static const struct dl_field framework_fields[] = {
     MAP(struct dl_site_framework, environment, environment_count,
         "additional environment variables"),
     CONTAINER(struct dl_site_framework),
-    END,
+    {.key = NULL},
 };
 static const struct dl_schema framework_schema = {.name = "framework",
                                                   .summary = "additional needs of one framework",
@@ -115,15 +95,12 @@ static const struct dl_field site_fields[] = {
     STRINGS(struct dl_site, options, option_count, "additional options of sbatch"),
     MAP(struct dl_site, environment, environment_count, "environment variables of the programs"),
     CONTAINER(struct dl_site),
-    {.key = "frameworks",
-     .type = DL_FIELD_LIST,
-     .offset = offsetof(struct dl_site, frameworks),
-     .count_offset = offsetof(struct dl_site, framework_count),
-     .child = &framework_schema,
-     .help = "additional needs of single frameworks"},
+    DL_FIELD(struct dl_site, frameworks, LIST,
+             .count_offset = offsetof(struct dl_site, framework_count), .child = &framework_schema,
+             .help = "additional needs of single frameworks"),
     MAP(struct dl_site, sources, source_count, "field -> source"),
     STRING(struct dl_site, comment, false, "free text"),
-    END,
+    {.key = NULL},
 };
 
 const struct dl_schema dl_site_schema = {.name = "dlmodel-site",

@@ -10,52 +10,26 @@
 
 #include "model/core/csv.h"
 #include "model/core/file.h"
+#include "model/core/text.h"
 #include "slurm/commands/slurm_internal.h"
 
 /* The columns that all tables of runs have, then those of collect. */
-#define TEXT_COLUMN(name)                                                                          \
-    { name, name, "", DL_COLUMN_STRING, 0, 0 }
-static const struct dl_column columns[] = {
-    TEXT_COLUMN("id"),
-    TEXT_COLUMN("source"),
-    TEXT_COLUMN("system"),
-    TEXT_COLUMN("framework"),
-    TEXT_COLUMN("strategy"),
-    TEXT_COLUMN("backend"),
-    TEXT_COLUMN("workload"),
-    TEXT_COLUMN("input"),
-    TEXT_COLUMN("precision"),
-    TEXT_COLUMN("optimizer"),
-    TEXT_COLUMN("nodes"),
-    TEXT_COLUMN("devices_per_node"),
-    TEXT_COLUMN("batch_per_device"),
-    TEXT_COLUMN("global_batch"),
-    TEXT_COLUMN("dp"),
-    TEXT_COLUMN("tp"),
-    TEXT_COLUMN("pp"),
-    TEXT_COLUMN("micro_batch"),
-    TEXT_COLUMN("metric"),
-    TEXT_COLUMN("value"),
-    TEXT_COLUMN("unit"),
-    TEXT_COLUMN("notes"),
-    TEXT_COLUMN("job_id"),
-    TEXT_COLUMN("state"),
-    TEXT_COLUMN("steps"),
-    TEXT_COLUMN("outliers"),
-    TEXT_COLUMN("warmup_steps"),
-    TEXT_COLUMN("low_s"),
-    TEXT_COLUMN("high_s"),
-    TEXT_COLUMN("mean_s"),
-    TEXT_COLUMN("disturbed"),
-    TEXT_COLUMN("peak_memory_bytes"),
-    TEXT_COLUMN("elapsed_s"),
-    TEXT_COLUMN("energy_j"),
-    TEXT_COLUMN("versions"),
-    TEXT_COLUMN("quartile_s"),
-    TEXT_COLUMN("core_s"),
-    TEXT_COLUMN("framework_version"),
-};
-enum { COLUMNS = sizeof columns / sizeof columns[0], OLDEST_COLUMNS = 35, FEWEST_STEPS = 3 };
+static const char column_names[] =
+    "id,source,system,framework,strategy,backend,workload,input,precision,optimizer,nodes,"
+    "devices_per_node,batch_per_device,global_batch,dp,tp,pp,micro_batch,metric,value,unit,notes,"
+    "job_id,state,steps,outliers,warmup_steps,low_s,high_s,mean_s,disturbed,peak_memory_bytes,"
+    "elapsed_s,energy_j,versions,quartile_s,core_s,framework_version";
+enum { COLUMNS = 38, OLDEST_COLUMNS = 35, FEWEST_STEPS = 3 };
+
+static const struct dl_column *make_columns(struct dl_arena *arena) {
+    struct dl_column *columns = dl_arena_alloc(arena, COLUMNS, sizeof *columns);
+    const char *rest = column_names;
+    for (int i = 0; i < COLUMNS; i++) {
+        const char *name = dl_list_next(&rest, arena);
+        columns[i] = (struct dl_column){name, name, "", DL_COLUMN_STRING, 0, 0};
+    }
+    return columns;
+}
 
 struct collected {
     struct dl_table table;
@@ -251,13 +225,13 @@ static bool has_row(const struct dl_table *table, const char *id) {
 static enum dl_code merge(const char *path, const struct dl_table *made, struct dl_table *out,
                           struct dl_arena *arena, struct dl_err *err) {
     struct dl_csv old = {.row_count = 0};
-    dl_table_init(out, arena, columns, COLUMNS);
+    dl_table_init(out, arena, made->columns, COLUMNS);
     if (is_table(path)) {
         DL_TRY(dl_csv_read(path, arena, &old, err));
         /* columns of later versions are empty in old rows */
         bool same = old.column_count >= OLDEST_COLUMNS && old.column_count <= COLUMNS;
         for (int i = 0; same && i < old.column_count; i++)
-            same = strcmp(old.header[i], columns[i].key) == 0;
+            same = strcmp(old.header[i], made->columns[i].key) == 0;
         if (!same)
             return dl_fail_at(
                 err, path, 1, 1, NULL,
@@ -316,7 +290,7 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
         *err = slurm;
         return asked;
     }
-    dl_table_init(&c.table, context->arena, columns, COLUMNS);
+    dl_table_init(&c.table, context->arena, make_columns(context->arena), COLUMNS);
     for (int i = 0; i < runs.count; i++) {
         struct dl_arena arena = {0};
         const enum dl_code code =

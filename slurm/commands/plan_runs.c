@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/core/text.h"
 #include "model/framework/capabilities.h"
 #include "model/plan/plan_defaults.h"
 #include "slurm/run/network.h"
@@ -26,15 +27,12 @@ struct wanted {
 
 static enum dl_code split(struct dl_arena *arena, const char *option, const char *list,
                           const char **names, int *count, struct dl_err *err) {
-    char *copy = dl_arena_strdup(arena, list);
-    for (*count = 0; copy != NULL;) {
-        char *comma = strchr(copy, ',');
-        if (comma != NULL) *comma = 0;
-        if (*copy == 0 || *count >= MAX_NAMES)
+    *count = 0;
+    for (const char *name; (name = dl_list_next(&list, arena)) != NULL;) {
+        if (*name == 0 || *count >= MAX_NAMES)
             return dl_fail(err, DL_ERR_USAGE, "--%s: expected 1 to 64 names separated by commas",
                            option);
-        names[(*count)++] = copy;
-        copy = comma == NULL ? NULL : comma + 1;
+        names[(*count)++] = name;
     }
     return DL_OK;
 }

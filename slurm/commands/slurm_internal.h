@@ -123,4 +123,11 @@ bool dl_slurm_state_final(const char *state);
  * the log. */
 bool dl_slurm_job_ended(const struct dl_job_state *job, const struct dl_runlog *log);
 
+/* Creates the folder BASE/NAME; appends "-2", "-3", ... to the name if it is taken. */
+enum dl_code dl_slurm_make_folder(const char *base, const char **name, struct dl_arena *arena,
+                                  const char **out, struct dl_err *err);
+/* Submits job.sh of a folder. */
+enum dl_code dl_slurm_sbatch(const char *folder, struct dl_arena *arena, const char **job_id,
+                             struct dl_err *err);
+
 #endif

@@ -57,27 +57,26 @@ enum dl_code dl_slurm_script(struct dl_context *context, const struct dl_options
     return context->output(options, text, err);
 }
 
-/* Creates a folder for the run; appends "-2", "-3", ... if the name is taken. */
-static enum dl_code make_folder(const struct dl_slurm_plan *plan, struct dl_run_record *run,
-                                struct dl_arena *arena, struct dl_err *err) {
-    const char *base = run->id;
+enum dl_code dl_slurm_make_folder(const char *base, const char **name, struct dl_arena *arena,
+                                  const char **out, struct dl_err *err) {
+    const char *given = *name;
     for (int attempt = 1; attempt < 100000; attempt++) {
-        if (attempt > 1) run->id = dl_arena_printf(arena, "%s-%d", base, attempt);
-        run->folder = dl_arena_printf(arena, "%s/%s", plan->folder, run->id);
-        if (mkdir(run->folder, 0777) == 0) return DL_OK;
+        if (attempt > 1) *name = dl_arena_printf(arena, "%s-%d", given, attempt);
+        *out = dl_arena_printf(arena, "%s/%s", base, *name);
+        if (mkdir(*out, 0777) == 0) return DL_OK;
         if (errno != EEXIST)
-            return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot create the folder: %s", run->folder,
+            return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot create the folder: %s", *out,
                            strerror(errno));
     }
     return dl_fail(err, DL_ERR_SYSTEM, "%.400s: too many runs with this name; use another --dir",
-                   base);
+                   given);
 }
 
 static enum dl_code write_folder(struct dl_slurm_plan *plan, int i, struct dl_arena *arena,
                                  struct dl_err *err) {
     struct dl_run_record *run = &plan->runs[i];
     const char *script = NULL;
-    DL_TRY(make_folder(plan, run, arena, err));
+    DL_TRY(dl_slurm_make_folder(plan->folder, &run->id, arena, &run->folder, err));
     DL_TRY(dl_slurm_plan_script(plan, i, arena, &script, err));
     const char *path = dl_arena_printf(arena, "%s/job.sh", run->folder),
                *network = dl_arena_printf(arena, "%s/network.json", run->folder);
@@ -92,20 +91,26 @@ static enum dl_code write_folder(struct dl_slurm_plan *plan, int i, struct dl_ar
 }
 
 /* sbatch prints "123" or "123;cluster". */
-static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena,
-                               struct dl_err *err) {
+enum dl_code dl_slurm_sbatch(const char *folder, struct dl_arena *arena, const char **job_id,
+                             struct dl_err *err) {
     char *answer;
     const char *const argv[] = {"sbatch", "--parsable",
-                                dl_arena_printf(arena, "--chdir=%s", run->folder),
-                                dl_arena_printf(arena, "%s/job.sh", run->folder), NULL};
+                                dl_arena_printf(arena, "--chdir=%s", folder),
+                                dl_arena_printf(arena, "%s/job.sh", folder), NULL};
     DL_TRY(dl_client_run(argv, arena, &answer, err));
     const size_t digits = strspn(answer, "0123456789");
     if (digits == 0) return dl_fail(err, DL_ERR_BACKEND, "sbatch printed no job id");
+    *job_id = dl_arena_strndup(arena, answer, digits);
+    return DL_OK;
+}
+
+static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena,
+                               struct dl_err *err) {
+    DL_TRY(dl_slurm_sbatch(run->folder, arena, &run->job_id, err));
     char stamp[32];
     const time_t now = time(NULL);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    run->job_id = dl_arena_strndup(arena, answer, digits);
     run->submitted_at = dl_arena_strdup(arena, stamp);
     return dl_run_write(run, arena, err);
 }

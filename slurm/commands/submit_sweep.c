@@ -1,16 +1,13 @@
 /* submit_sweep.c - `dlmodel slurm submit --sweep FILE --parts N`: a job array that searches every
  * row of a table. The folder is complete before sbatch is called. */
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "model/core/csv.h"
 #include "model/core/file.h"
-#include "slurm/cluster/client.h"
 #include "slurm/commands/slurm_internal.h"
 #include "slurm/script/quote.h"
 
-enum { MAX_BYTES = 64 << 20, MAX_NAMES = 100000 };
+enum { MAX_BYTES = 64 << 20 };
 
 /* Not more parts than rows: a part of none would search nothing. */
 static enum dl_code read_sweep(const char *path, struct dl_arena *arena, int64_t *parts,
@@ -24,32 +21,6 @@ static enum dl_code read_sweep(const char *path, struct dl_arena *arena, int64_t
     if (*parts > csv.row_count) *parts = csv.row_count;
     *text = bytes;
     return DL_OK;
-}
-
-static enum dl_code make_folder(const char *base, const char *name, struct dl_arena *arena,
-                                const char **out, struct dl_err *err) {
-    DL_TRY(dl_file_mkdirs(base, err));
-    for (int attempt = 1; attempt < MAX_NAMES; attempt++) {
-        *out = attempt == 1 ? dl_arena_printf(arena, "%s/%s", base, name)
-                            : dl_arena_printf(arena, "%s/%s-%d", base, name, attempt);
-        if (mkdir(*out, 0777) == 0) return DL_OK;
-        if (errno != EEXIST)
-            return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot create the folder: %s", *out,
-                           strerror(errno));
-    }
-    return dl_fail(err, DL_ERR_SYSTEM, "%.400s: too many folders of this name", base);
-}
-
-static enum dl_code call_sbatch(const char *folder, struct dl_arena *arena, const char **job_id,
-                                struct dl_err *err) {
-    char *answer;
-    const char *const argv[] = {"sbatch", "--parsable",
-                                dl_arena_printf(arena, "--chdir=%s", folder),
-                                dl_arena_printf(arena, "%s/job.sh", folder), NULL};
-    DL_TRY(dl_client_run(argv, arena, &answer, err));
-    const size_t digits = strspn(answer, "0123456789");
-    *job_id = dl_arena_strndup(arena, answer, digits);
-    return digits > 0 ? DL_OK : dl_fail(err, DL_ERR_BACKEND, "sbatch printed no job id");
 }
 
 enum dl_code dl_slurm_submit_sweep(struct dl_context *context, const struct dl_options *options,
@@ -69,8 +40,11 @@ enum dl_code dl_slurm_submit_sweep(struct dl_context *context, const struct dl_o
     const bool dry = dl_option_given(options, "dry-run");
     if (dry)
         folder = dl_arena_printf(arena, "%s/%s", base, name);
-    else
-        DL_TRY(make_folder(base, name, arena, &folder, err));
+    else {
+        const char *made = name;
+        DL_TRY(dl_file_mkdirs(base, err));
+        DL_TRY(dl_slurm_make_folder(base, &made, arena, &folder, err));
+    }
     const struct dl_sweep_script s = {.site = &choice.site,
                                       .job_name = name,
                                       .folder = folder,
@@ -85,7 +59,7 @@ enum dl_code dl_slurm_submit_sweep(struct dl_context *context, const struct dl_o
     DL_TRY(dl_file_write(path, sweep, length, err));
     path = dl_arena_printf(arena, "%s/job.sh", folder);
     DL_TRY(dl_file_write(path, script, strlen(script), err));
-    DL_TRY(call_sbatch(folder, arena, &job_id, err));
+    DL_TRY(dl_slurm_sbatch(folder, arena, &job_id, err));
     context->note(context, "when all %lld parts of job %s are done, the result is %s/result.csv",
                   (long long)s.parts, job_id, folder);
     return context->output(options, dl_arena_printf(arena, "%s %s\n", job_id, folder), err);

@@ -10,16 +10,10 @@
 #include "model/core/file.h"
 
 #define STRING(member, need, text)                                                                 \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_run_record, member), \
-        .required = need, .help = text                                                             \
-    }
+    DL_FIELD(struct dl_run_record, member, STRING, .required = need, .help = text)
 #define INTEGER(member, low, need, text)                                                           \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_INTEGER,                                                  \
-        .offset = offsetof(struct dl_run_record, member), .min = low, .max = 1e9,                  \
-        .unit = DL_UNIT_COUNT, .required = need, .help = text                                      \
-    }
+    DL_FIELD(struct dl_run_record, member, INTEGER, DL_RANGE(low, 1e9, DL_UNIT_COUNT),             \
+             .required = need, .help = text)
 
 static const struct dl_field run_fields[] = {
     STRING(id, true, "name of its folder"),
@@ -43,11 +37,9 @@ static const struct dl_field run_fields[] = {
              .help =
                  "run under the profiler of the framework: measures layer times, not step times"),
     STRING(dataset, false, "folder of images; absent: synthetic input"),
-    {.key = "command",
-     .type = DL_FIELD_STRINGS,
-     .offset = offsetof(struct dl_run_record, command),
-     .count_offset = offsetof(struct dl_run_record, command_count),
-     .help = "command of framework custom"},
+    DL_FIELD(struct dl_run_record, command, STRINGS,
+             .count_offset = offsetof(struct dl_run_record, command_count),
+             .help = "command of framework custom"),
     STRING(site, true, "site file"),
     STRING(system, true, "system file of the nodes"),
     STRING(job_name, false, "job name"),

@@ -13,22 +13,12 @@
 #include "model/core/text.h"
 
 #define STRING(member, need, text)                                                                 \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_STRING,                                                   \
-        .offset = offsetof(struct dl_runlog_line, member), .required = need, .help = text          \
-    }
+    DL_FIELD(struct dl_runlog_line, member, STRING, .required = need, .help = text)
 #define NUMBER(member, low, high, measure, text)                                                   \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_NUMBER,                                                   \
-        .offset = offsetof(struct dl_runlog_line, member), .min = low, .max = high,                \
-        .unit = measure, .help = text                                                              \
-    }
+    DL_FIELD(struct dl_runlog_line, member, NUMBER, DL_RANGE(low, high, measure), .help = text)
 #define INTEGER(member, low, high, text)                                                           \
-    {                                                                                              \
-        .key = #member, .type = DL_FIELD_INTEGER,                                                  \
-        .offset = offsetof(struct dl_runlog_line, member), .min = low, .max = high,                \
-        .unit = DL_UNIT_COUNT, .help = text                                                        \
-    }
+    DL_FIELD(struct dl_runlog_line, member, INTEGER, DL_RANGE(low, high, DL_UNIT_COUNT),           \
+             .help = text)
 
 static const struct dl_field line_fields[] = {
     STRING(event, true, "job, start, warmup, step, end, fail, look, watch, note or exit"),
@@ -62,11 +52,9 @@ static const struct dl_field line_fields[] = {
     STRING(network, false, "workload"),
     STRING(backend, false, "library that communicates the gradients"),
     STRING(precision, false, "arithmetic precision"),
-    {.key = "versions",
-     .type = DL_FIELD_MAP,
-     .offset = offsetof(struct dl_runlog_line, versions),
-     .count_offset = offsetof(struct dl_runlog_line, version_count),
-     .help = "versions of the software"},
+    DL_FIELD(struct dl_runlog_line, versions, MAP,
+             .count_offset = offsetof(struct dl_runlog_line, version_count),
+             .help = "versions of the software"),
     NUMBER(load_average, 0, 1e6, DL_UNIT_NONE, "load average over the last minute"),
     NUMBER(others_frac, 0, 1, DL_UNIT_NONE,
            "share of the node's cores used by processes outside the job"),

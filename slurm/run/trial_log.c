@@ -7,41 +7,34 @@
 
 #include "model/core/file.h"
 
-#define AT(member) .key = #member, .offset = offsetof(struct dl_trial_line, member)
 #define TIME(member, text)                                                                         \
-    { AT(member), .type = DL_FIELD_NUMBER, .min = 0, .max = 1e11, .unit = DL_UNIT_S, .help = text }
+    DL_FIELD(struct dl_trial_line, member, NUMBER, DL_RANGE(0, 1e11, DL_UNIT_S), .help = text)
 #define MAP(member, count, text)                                                                   \
-    {                                                                                              \
-        AT(member), .count_offset = offsetof(struct dl_trial_line, count), .type = DL_FIELD_MAP,   \
-                    .help = text                                                                   \
-    }
+    DL_FIELD(struct dl_trial_line, member, MAP,                                                    \
+             .count_offset = offsetof(struct dl_trial_line, count), .help = text)
 
 static const struct dl_field fields[] = {
-    {AT(event), .type = DL_FIELD_STRING, .required = true, .help = "trial or fail"},
-    {AT(trial), .type = DL_FIELD_INTEGER, .min = 0, .max = 1e9, .unit = DL_UNIT_COUNT,
-     .required = true, .help = "its number in campaign.json"},
-    {AT(batch), .type = DL_FIELD_INTEGER, .min = 1, .max = 1e9, .unit = DL_UNIT_COUNT,
-     .help = "samples per iteration"},
+    DL_FIELD(struct dl_trial_line, event, STRING, .required = true, .help = "trial or fail"),
+    DL_FIELD(struct dl_trial_line, trial, INTEGER, DL_RANGE(0, 1e9, DL_UNIT_COUNT),
+             .required = true, .help = "its number in campaign.json"),
+    DL_FIELD(struct dl_trial_line, batch, INTEGER, DL_RANGE(1, 1e9, DL_UNIT_COUNT),
+             .help = "samples per iteration"),
     TIME(asked_s, "Slurm was asked for the trial: seconds since 1970"),
     TIME(train_s, "the first iteration began"),
     TIME(trained_s, "the last one ended"),
     TIME(end_s, "the program ended"),
     {.key = "loss",
-     .offset = offsetof(struct dl_trial_line, test_loss),
      .type = DL_FIELD_NUMBER,
-     .min = -1e30,
-     .max = 1e30,
-     .unit = DL_UNIT_NONE,
+     .offset = offsetof(struct dl_trial_line, test_loss),
+     DL_RANGE(-1e30, 1e30, DL_UNIT_NONE),
      .help = "of the test samples; absent: it diverged"},
     {.key = "accuracy",
-     .offset = offsetof(struct dl_trial_line, accuracy_frac),
      .type = DL_FIELD_NUMBER,
-     .min = 0,
-     .max = 1,
-     .unit = DL_UNIT_NONE,
+     .offset = offsetof(struct dl_trial_line, accuracy_frac),
+     DL_RANGE(0, 1, DL_UNIT_NONE),
      .help = "of the test samples"},
-    {AT(node), .type = DL_FIELD_STRING, .help = "where it ran"},
-    {AT(text), .type = DL_FIELD_STRING, .help = "why it failed"},
+    DL_FIELD(struct dl_trial_line, node, STRING, .help = "where it ran"),
+    DL_FIELD(struct dl_trial_line, text, STRING, .help = "why it failed"),
     MAP(parameters, parameter_count, "hyper-parameters"),
     MAP(versions, version_count, "versions of the software"),
     {.key = NULL},
