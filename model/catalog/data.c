@@ -449,18 +449,6 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     return DL_OK;
 }
 
-/* An override that this framework does not read stays as used as it was. */
-static void ignore_unread(const struct dl_data *data, const struct dl_framework *framework,
-                          const bool *was_used) {
-    const char *prefix = dl_data_kinds[DL_DATA_FRAMEWORK].prefix;
-    for (int i = 0; i < data->override_count; i++) {
-        struct dl_override *o = &data->overrides[i];
-        const bool prefixed = strncmp(o->key, prefix, strlen(prefix)) == 0;
-        if (dl_framework_ignores(framework, o->key + (prefixed ? strlen(prefix) : 0)))
-            o->used = was_used[i];
-    }
-}
-
 static enum dl_code framework_of(const struct dl_data *data, const char *name,
                                  struct dl_arena *arena, const void **out, struct dl_err *err) {
     struct dl_json *doc = NULL;
@@ -481,7 +469,7 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     framework->loaded_as = dl_arena_strdup(arena, name);
     framework->errors.intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
-    ignore_unread(data, framework, was_used);
+    dl_data_ignore_unread(data, framework, was_used);
     DL_TRY(check_strategy(framework, doc, err));
     if (framework->kernels.kernels_from != NULL)
         DL_TRY(share_kernels(data, framework, doc, arena, err));

@@ -39,6 +39,9 @@ enum dl_code dl_data_set_document(const struct dl_data *data, enum dl_data_kind 
 enum dl_code dl_data_set_framework(const struct dl_data *data, const char *name,
                                    const char *release, struct dl_json *doc, struct dl_arena *arena,
                                    struct dl_err *err);
+/* An override that this framework does not read stays as used as it was. */
+void dl_data_ignore_unread(const struct dl_data *data, const struct dl_framework *framework,
+                           const bool *was_used);
 
 /* Sets the row of optimizers.json that a loaded framework names. DL_ERR_INPUT: no such row. */
 enum dl_code dl_data_optimizer(const struct dl_data *data, struct dl_framework *framework,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/framework/read_keys.h"
+
 static bool has_prefix(const char *key, const char *prefix) {
     return strncmp(key, prefix, strlen(prefix)) == 0;
 }
@@ -112,4 +114,14 @@ void dl_data_override(struct dl_data *data, const char *key, const char *value,
     all[given] = (struct dl_override){.key = key, .value = value};
     data->overrides = all;
     data->override_count++;
+}
+
+void dl_data_ignore_unread(const struct dl_data *data, const struct dl_framework *framework,
+                           const bool *was_used) {
+    const char *prefix = dl_data_kinds[DL_DATA_FRAMEWORK].prefix;
+    for (int i = 0; i < data->override_count; i++) {
+        struct dl_override *o = &data->overrides[i];
+        const size_t skip = has_prefix(o->key, prefix) ? strlen(prefix) : 0;
+        if (dl_framework_ignores(framework, o->key + skip)) o->used = was_used[i];
+    }
 }

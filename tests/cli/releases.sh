@@ -126,13 +126,14 @@ done
 add_release '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "2.0", "set": {"cycle_s": 0.001}}'
 run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
 check 'a release with a key of another behaviour' 3 'releases\[[0-9]+\]\.set\.cycle_s: release 9\.9: behaviour bucketed does not read it, only tensor-fusion'
-add_release '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "2.0", "set": {"cycle": 1}}'
-line=$(grep -n '"cycle": 1' "$SCRATCH/data/frameworks/pytorch-ddp.json" | cut -d : -f 1)
+add_release '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "2.0", "set": {"cicle": 1}}'
+line=$(grep -n '"cicle": 1' "$SCRATCH/data/frameworks/pytorch-ddp.json" | cut -d : -f 1)
 run predict -n 1 -f "$SCRATCH/data/frameworks/pytorch-ddp.json"
-check 'a release that is not asked for, with a key that there is not' 3 "pytorch-ddp.json:$line:[0-9]+: error: releases\\[[0-9]+\\]\\.set\\.cycle: release 9\\.9: no member of a framework has this name"
+check 'a release that is not asked for, with a key that there is not' 3 "pytorch-ddp.json:$line:[0-9]+: error: releases\\[[0-9]+\\]\\.set\\.cicle: release 9\\.9: no member of a framework has this name"
 jq '.name = "mine" | .dispatch_s = 0.008' "$data/frameworks/pytorch-ddp.json" > "$SCRATCH/mine.json"
 run predict -n 2 -f "$SCRATCH/mine.json" --release 2.0 --csv
-check 'a release of a file of the user' 0 '^mine,'
+check 'a release of a file of the user' 0
+has 'it is of that file' ',mine,'
 jq '.fusion_bytes = 1e6' "$data/frameworks/pytorch-ddp.json" > "$SCRATCH/data/frameworks/pytorch-ddp.json"
 run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
 check 'a file with a key of another behaviour' 3 'pytorch-ddp.json:[0-9]+:[0-9]+: error: fusion_bytes: behaviour bucketed does not read it'
