@@ -182,7 +182,7 @@ static struct dl_fit_row row_of(const struct dl_run_rows *r, int csv, int i) {
     row.release = run->framework->release;
     row.parameters = run->workload->parameters + run->workload->frozen_elements;
     row.layers = dl_workload_layers(run->workload);
-    row.release_assumed = run->framework->release_assumed;
+    row.release_assumed = run->framework->loaded.release_assumed;
     row.measured_s = run->throughput ? run->global_batch_samples / run->measured : run->measured;
     return row;
 }

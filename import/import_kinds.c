@@ -41,17 +41,18 @@ static enum dl_code set_window(struct dl_import_net *net, const struct dl_onnx_n
     const int dims = x->rank - 2;
     for (int i = 0; i < dims; i++) {
         const int d = DL_DIMS - dims + i;
-        layer->stride[d] = dl_onnx_list_at(n, "strides", i, 1);
-        layer->dilation[d] = dl_onnx_list_at(n, "dilations", i, 1);
+        layer->window.stride[d] = dl_onnx_list_at(n, "strides", i, 1);
+        layer->window.dilation[d] = dl_onnx_list_at(n, "dilations", i, 1);
         double pads = dl_onnx_list_at(n, "pads", i, 0) + dl_onnx_list_at(n, "pads", i + dims, 0);
         if (flow->pad != NULL) pads += flow->pad[2 + i] + flow->pad[flow->pad_rank + 2 + i];
         if (same) {
             const double in = (double)x->dims[2 + i],
-                         reach = layer->dilation[d] * (layer->kernel[d] - 1) + 1;
-            pads = fmax((ceil(in / layer->stride[d]) - 1) * layer->stride[d] + reach - in, 0);
+                         reach = layer->window.dilation[d] * (layer->window.kernel[d] - 1) + 1;
+            pads = fmax(
+                (ceil(in / layer->window.stride[d]) - 1) * layer->window.stride[d] + reach - in, 0);
         }
-        layer->pad[d] = (pads - dl_onnx_list_at(n, "output_padding", i, 0)) / 2;
-        if (!(layer->pad[d] >= 0)) return no(err, "its padding is negative");
+        layer->window.pad[d] = (pads - dl_onnx_list_at(n, "output_padding", i, 0)) / 2;
+        if (!(layer->window.pad[d] >= 0)) return no(err, "its padding is negative");
     }
     return DL_OK;
 }
@@ -74,7 +75,8 @@ enum dl_code dl_map_conv(struct dl_import_net *net, const struct dl_onnx_node *n
     layer.groups = dl_onnx_number(n, "group", 1);
     layer.requested.hidden = transposed ? (double)w->dims[1] * layer.groups : (double)w->dims[0];
     layer.bias = bias >= 0;
-    for (int d = 2; d < w->rank; d++) layer.kernel[DL_DIMS - w->rank + d] = (double)w->dims[d];
+    for (int d = 2; d < w->rank; d++)
+        layer.window.kernel[DL_DIMS - w->rank + d] = (double)w->dims[d];
     DL_TRY(set_window(net, n, &layer, err));
     DL_TRY(dl_net_emit(net, &layer, &item, 1, weight, &item, err));
     if (bias >= 0) dl_net_learn(net, bias, item);
@@ -94,12 +96,12 @@ enum dl_code dl_map_pool(struct dl_import_net *net, const struct dl_onnx_node *n
     item = net->flows[n->inputs[0]].item;
     struct dl_layer layer =
         dl_net_layer(strcmp(n->op, "MaxPool") == 0 ? &dl_layer_maxpool : &dl_layer_avgpool);
-    layer.ceil_mode = dl_onnx_number(n, "ceil_mode", 0) != 0;
+    layer.window.ceil_mode = dl_onnx_number(n, "ceil_mode", 0) != 0;
     for (int i = 0; i < x->rank - 2; i++)
-        layer.kernel[DL_DIMS - x->rank + 2 + i] = dl_onnx_list_at(n, "kernel_shape", i, 1);
+        layer.window.kernel[DL_DIMS - x->rank + 2 + i] = dl_onnx_list_at(n, "kernel_shape", i, 1);
     DL_TRY(set_window(net, n, &layer, err));
     for (int d = 0; d < DL_DIMS; d++) {
-        if (layer.dilation[d] != 1) return no(err, "its window is dilated");
+        if (layer.window.dilation[d] != 1) return no(err, "its window is dilated");
     }
     return dl_net_put(net, &layer, item, -1, n->outputs[0], err);
 }

@@ -29,7 +29,8 @@ void dl_net_hold(struct dl_import_net *net, int value, int item) {
 struct dl_layer dl_net_layer(const struct dl_layer_kind *kind) {
     struct dl_layer layer = {.kind = kind, .groups = 1, .tied_to = -1};
     for (int i = 0; i < DL_DIMS; i++)
-        layer.kernel[i] = layer.stride[i] = layer.dilation[i] = layer.requested.target[i] = 1;
+        layer.window.kernel[i] = layer.window.stride[i] = layer.window.dilation[i] =
+            layer.requested.target[i] = 1;
     return layer;
 }
 

@@ -80,13 +80,13 @@ static void write_geometry(struct dl_json_writer *w, const struct dl_import_stac
     const int dims = l->in.dims;
     const bool pools = (keys & DL_KEY_KERNEL) != 0 && (keys & DL_KEY_OUT) == 0;
     write_numbers(w, s, l);
-    if ((keys & DL_KEY_KERNEL) != 0) extents(w, "kernel", l->kernel, dims, 0);
-    if ((keys & DL_KEY_STRIDE) != 0) extents(w, "stride", l->stride, dims, pools ? 0 : 1);
-    if ((keys & DL_KEY_PAD) != 0) extents(w, "pad", l->pad, dims, 0);
-    if ((keys & DL_KEY_DILATION) != 0) extents(w, "dilation", l->dilation, dims, 1);
+    if ((keys & DL_KEY_KERNEL) != 0) extents(w, "kernel", l->window.kernel, dims, 0);
+    if ((keys & DL_KEY_STRIDE) != 0) extents(w, "stride", l->window.stride, dims, pools ? 0 : 1);
+    if ((keys & DL_KEY_PAD) != 0) extents(w, "pad", l->window.pad, dims, 0);
+    if ((keys & DL_KEY_DILATION) != 0) extents(w, "dilation", l->window.dilation, dims, 1);
     if ((keys & DL_KEY_CAUSAL) != 0 && l->attention.causal) dl_jw_number(w, "causal", 1);
     if ((keys & DL_KEY_BIAS) != 0 && l->bias) dl_jw_bool(w, "bias", true);
-    if ((keys & DL_KEY_CEIL) != 0 && l->ceil_mode) dl_jw_bool(w, "ceil", true);
+    if ((keys & DL_KEY_CEIL) != 0 && l->window.ceil_mode) dl_jw_bool(w, "ceil", true);
     if ((keys & DL_KEY_BIDIRECTIONAL) != 0 && l->bidirectional)
         dl_jw_bool(w, "bidirectional", true);
 }

@@ -87,7 +87,7 @@ static inline void change_surroundings(struct dl_plan *p) {
     if (once_in(4)) p->input.decode_workers = 1 + upto(16);
     if (once_in(4)) p->input.first_epoch = true;
     if (once_in(4)) p->backup_workers = upto(3);
-    if (once_in(6)) p->compute_scale = log_between(0.5, 2);
+    if (once_in(6)) p->measured.compute_scale = log_between(0.5, 2);
 }
 
 static inline void change_plan(struct dl_plan *p) {

@@ -466,7 +466,7 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, schema, arena, err));
     if (release != NULL || data->override_count > 0) /* the document may have changed */
         DL_TRY(dl_framework_load(doc, arena, framework, err));
-    framework->loaded_as = dl_arena_strdup(arena, name);
+    framework->loaded.as = dl_arena_strdup(arena, name);
     framework->errors.intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
     dl_data_ignore_unread(data, framework, was_used);

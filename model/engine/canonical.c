@@ -31,7 +31,7 @@ static void drop_idle(struct dl_plan *plan) {
  * are whole. */
 static bool stack_serves(const struct dl_workload *workload, const struct dl_framework *framework,
                          const struct dl_plan *plan) {
-    if (plan->layer_times != NULL || plan->assume != DL_ASSUME_NOTHING) return false;
+    if (plan->measured.layer_times != NULL || plan->assume != DL_ASSUME_NOTHING) return false;
     if (!dl_plan_stacks(workload, framework)) return false;
     struct dl_transformer_choice choice;
     double micro_samples;

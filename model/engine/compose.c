@@ -31,8 +31,9 @@ void dl_compose_iteration(const struct dl_evidence *e, struct dl_iteration *out)
 /* Standard deviation of a step / its mean: between the system's devices, else between iterations,
  * where they were profiled; NAN: unknown. */
 static double jitter_frac(const struct dl_system *system, const struct dl_plan *plan) {
-    if (dl_known(system->jitter_frac) || plan->layer_times == NULL) return system->jitter_frac;
-    return dl_layer_times_jitter_frac(plan->layer_times, plan->batch_per_device_samples);
+    if (dl_known(system->jitter_frac) || plan->measured.layer_times == NULL)
+        return system->jitter_frac;
+    return dl_layer_times_jitter_frac(plan->measured.layer_times, plan->batch_per_device_samples);
 }
 
 double dl_straggler_frac(const struct dl_system *system, const struct dl_framework *framework,

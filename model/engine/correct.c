@@ -53,8 +53,8 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
                                          : 0,
         .parameters = workload->parameters + workload->frozen_elements,
         .layers = dl_workload_layers(workload),
-        .release_assumed = framework->release_assumed,
-        .anchored = plan->compute_scale > 0,
+        .release_assumed = framework->loaded.release_assumed,
+        .anchored = plan->measured.compute_scale > 0,
     };
 }
 

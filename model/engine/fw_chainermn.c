@@ -139,7 +139,7 @@ static bool has_halo(const struct dl_split_context *w, int index, bool backward)
 static double half_window(const struct dl_split_context *w, const struct dl_layer *layer, int dim,
                           bool backward) {
     const struct dl_shape *shape = backward ? &layer->out : &layer->in;
-    double elements = shape->channels * floor(layer->kernel[dim] / 2);
+    double elements = shape->channels * floor(layer->window.kernel[dim] / 2);
     for (int d = 0; d < DL_DIMS; d++) {
         if (d != dim) elements *= ceil(shape->size[d] / w->split->grid[d]);
     }

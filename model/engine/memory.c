@@ -70,7 +70,7 @@ double dl_memory_layer_bytes(const struct dl_layer *layer, enum dl_precision pre
 }
 
 static bool same_block(const struct dl_layer *a, const struct dl_layer *b) {
-    return a->block_prefix == b->block_prefix && strncmp(a->name, b->name, a->block_prefix) == 0;
+    return a->block.prefix == b->block.prefix && strncmp(a->name, b->name, a->block.prefix) == 0;
 }
 
 void dl_memory_recompute(const struct dl_workload *workload, enum dl_precision precision,

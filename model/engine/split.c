@@ -104,9 +104,9 @@ static void split_extents(const struct dl_layer *whole, const struct dl_split *s
         local->in.size[d] = ceil(whole->in.size[d] / split->grid[d]);
         ratio *= local->out.size[d] / whole->out.size[d];
         if (whole->kind == &dl_layer_conv) { /* with the halo for exactly these outputs */
-            const double reach = whole->dilation[d] * (whole->kernel[d] - 1) + 1;
-            local->in.size[d] =
-                fmax(1, (local->out.size[d] - 1) * whole->stride[d] + reach - 2 * whole->pad[d]);
+            const double reach = whole->window.dilation[d] * (whole->window.kernel[d] - 1) + 1;
+            local->in.size[d] = fmax(1, (local->out.size[d] - 1) * whole->window.stride[d] + reach -
+                                            2 * whole->window.pad[d]);
         }
     }
     local->in_elements *= ratio;
@@ -204,16 +204,19 @@ double dl_split_limit(const struct dl_workload *whole, enum dl_split_kind kind, 
 
 double dl_split_halo_elements(const struct dl_layer *layer, const struct dl_split *split, int dim,
                               bool of_output) {
-    const double reach =
-        layer->kernel[dim] > 0 ? layer->dilation[dim] * (layer->kernel[dim] - 1) + 1 : 1;
-    const double beyond = reach - layer->stride[dim];
+    const double reach = layer->window.kernel[dim] > 0
+                             ? layer->window.dilation[dim] * (layer->window.kernel[dim] - 1) + 1
+                             : 1;
+    const double beyond = reach - layer->window.stride[dim];
     if (split->grid[dim] <= 1 || !(beyond > 0)) return 0;
     const struct dl_shape *shape = of_output ? &layer->out : &layer->in;
-    double elements = shape->channels * (of_output ? ceil(beyond / layer->stride[dim]) : beyond);
+    double elements =
+        shape->channels * (of_output ? ceil(beyond / layer->window.stride[dim]) : beyond);
     for (int d = 0; d < DL_DIMS; d++) {
         if (d == dim) continue;
-        const double over = layer->kernel[d] > 0
-                                ? layer->dilation[d] * (layer->kernel[d] - 1) + 1 - layer->stride[d]
+        const double over = layer->window.kernel[d] > 0
+                                ? layer->window.dilation[d] * (layer->window.kernel[d] - 1) + 1 -
+                                      layer->window.stride[d]
                                 : 0;
         elements *= ceil(shape->size[d] / split->grid[d]) +
                     (d < dim && split->grid[d] > 1 && over > 0 ? over : 0);

@@ -7,10 +7,11 @@
 static double inner_frac(const struct dl_split_context *w, const struct dl_layer *layer) {
     double inner = 1;
     for (int d = 0; d < DL_DIMS; d++) {
-        if (w->split->grid[d] <= 1 || !(layer->kernel[d] > 1)) continue;
+        if (w->split->grid[d] <= 1 || !(layer->window.kernel[d] > 1)) continue;
         const double rows = ceil(layer->out.size[d] / w->split->grid[d]);
-        const double beyond = layer->dilation[d] * (layer->kernel[d] - 1) + 1 - layer->stride[d];
-        inner *= fmax(0, 1 - ceil(fmax(0, beyond) / layer->stride[d]) / rows);
+        const double beyond =
+            layer->window.dilation[d] * (layer->window.kernel[d] - 1) + 1 - layer->window.stride[d];
+        inner *= fmax(0, 1 - ceil(fmax(0, beyond) / layer->window.stride[d]) / rows);
     }
     return inner;
 }

@@ -175,7 +175,7 @@ static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
 static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer *layer,
                               enum dl_recompute recompute) {
     if (recompute == DL_RECOMPUTE_NONE ||
-        (recompute == DL_RECOMPUTE_FULL && layer->block_prefix == 0) ||
+        (recompute == DL_RECOMPUTE_FULL && layer->block.prefix == 0) ||
         (recompute == DL_RECOMPUTE_SELECTIVE && !layer->recomputable))
         return;
     const struct dl_pass_cost *again = &cost->forward;
@@ -197,13 +197,13 @@ static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer 
 /* Replaces modelled times by those that the framework's profiler measured. F-LAYER-TIMES */
 static enum dl_code use_measured(const struct dl_cost_request *r, struct dl_arena *arena,
                                  struct dl_cost *out, struct dl_err *err) {
-    const struct dl_layer_times *times = r->plan->layer_times;
+    const struct dl_layer_times *times = r->plan->measured.layer_times;
     const double first = times->batches[0].batch_samples,
                  last = times->batches[times->batch_count - 1].batch_samples;
     struct dl_plan bare = *r->plan;
     struct dl_cost lowest = {0}, highest = {0};
-    bare.layer_times = NULL;
-    bare.compute_scale = 0;
+    bare.measured.layer_times = NULL;
+    bare.measured.compute_scale = 0;
     struct dl_cost_request modelled = *r;
     modelled.plan = &bare, modelled.batch_samples = first;
     DL_TRY(dl_cost_compute(&modelled, arena, &lowest, err));
@@ -314,14 +314,14 @@ enum dl_code dl_cost_fill(const struct dl_cost_request *request, struct dl_arena
     out->quiet = NULL;
     out->update = update_cost(device, workload, framework, plan);
     out->accumulation = accumulation_cost(device, workload, framework, plan);
-    if (plan->layer_times != NULL) DL_TRY(use_measured(request, arena, out, err));
-    if (plan->compute_scale > 0) {
+    if (plan->measured.layer_times != NULL) DL_TRY(use_measured(request, arena, out, err));
+    if (plan->measured.compute_scale > 0) {
         for (int i = 0; i < workload->layer_count; i++) {
-            dl_cost_scale(&layers[i].forward, plan->compute_scale);
-            dl_cost_scale(&layers[i].backward, plan->compute_scale);
+            dl_cost_scale(&layers[i].forward, plan->measured.compute_scale);
+            dl_cost_scale(&layers[i].backward, plan->measured.compute_scale);
         }
-        dl_cost_scale(&out->update, plan->compute_scale);
-        dl_cost_scale(&out->accumulation, plan->compute_scale);
+        dl_cost_scale(&out->update, plan->measured.compute_scale);
+        dl_cost_scale(&out->accumulation, plan->measured.compute_scale);
     }
     return DL_OK;
 }
@@ -344,14 +344,14 @@ static struct kept key_of(const struct dl_cost_request *r) {
     return (struct kept){.entry = {.device = r->device,
                                    .workload = r->workload,
                                    .framework = r->framework,
-                                   .layer_times = plan->layer_times,
+                                   .layer_times = plan->measured.layer_times,
                                    .samples = r->batch_samples},
                          .precision = plan->precision,
                          .optimizer = plan->optimizer,
                          .attention = plan->attention,
                          .compiler = plan->compiler,
                          .recompute = plan->recompute,
-                         .compute_scale = plan->compute_scale};
+                         .compute_scale = plan->measured.compute_scale};
 }
 
 static bool same_cost(const struct kept *a, const struct kept *b) {

@@ -262,10 +262,14 @@ struct dl_release_map {
     int count;
 };
 
+struct dl_framework_loaded {
+    const char *as;       /* name or path */
+    bool release_assumed; /* of a measured run that does not say which release it used */
+};
+
 struct dl_framework {
     const char *name, *summary, *source, *release;
-    const char *loaded_as; /* name or path that it was loaded by */
-    bool release_assumed;  /* of a measured run that does not say which release it used */
+    struct dl_framework_loaded loaded;
     const char **versions; /* further versions that the file's own constants cover */
     int version_count;
     const char *behaviour_name; /* as the file has it, perhaps an older name */

@@ -46,7 +46,7 @@ static bool on_matrix_units(const struct dl_device *device, enum dl_precision pr
 /* Implicit GEMM: one 4-byte offset for each summed element. */
 static double offset_table_bytes(const struct dl_layer *layer) {
     double taps = 1;
-    for (int d = 0; d < DL_DIMS; d++) taps *= layer->kernel[d];
+    for (int d = 0; d < DL_DIMS; d++) taps *= layer->window.kernel[d];
     return 4 * taps * layer->in.channels / fmax(layer->groups, 1);
 }
 
@@ -66,9 +66,10 @@ double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_
         return element_bytes * (x + y + layer->parameter_elements + layer->frozen_elements);
     }
     const struct dl_kernel kernel = dl_kernel_conv(
-        DL_FORWARD, &(struct dl_conv_shape){batch, layer->in.channels, layer->out.channels,
-                                            layer->groups, layer->in.size, layer->kernel,
-                                            layer->stride, layer->pad, layer->dilation});
+        DL_FORWARD,
+        &(struct dl_conv_shape){batch, layer->in.channels, layer->out.channels, layer->groups,
+                                layer->in.size, layer->window.kernel, layer->window.stride,
+                                layer->window.pad, layer->window.dilation});
     return fmax(dl_kernel_workspace_bytes(&kernel, element_bytes), offset_table_bytes(layer));
 }
 

@@ -130,6 +130,15 @@ struct dl_plan_input {
     int64_t node_count;
 };
 
+/* What measured runs say of kernels. */
+struct dl_plan_measured {
+    /* by a framework's profiler, in place of the kernel-time models; NULL: none */
+    const struct dl_layer_times *layer_times;
+    /* factor on kernels and their issue by the host, with which `compare --anchor` corrects by a
+     * measured run; 0: 1 */
+    double compute_scale;
+};
+
 struct dl_plan {
     const struct dl_strategy *strategy;
     int64_t nodes, devices_per_node; /* in use */
@@ -163,13 +172,10 @@ struct dl_plan {
     int64_t replica_devices; /* derived: devices that share the samples of one replica; 0: 1 */
 
     int64_t backup_workers; /* nodes that a synchronous step does not wait for, the slowest */
-    const struct dl_layer_times *layer_times; /* measured by a framework's profiler; they replace
-                                                 those of the kernel-time models. NULL: none */
-    double compute_scale; /* factor on kernels and their issue by the host, with which
-                             `compare --anchor` corrects by a measured run; 0: 1 */
-    int64_t shard;        /* ZeRO stage next to tensor and pipeline parallelism, 0: none; the
+    struct dl_plan_measured measured;
+    int64_t shard;       /* ZeRO stage next to tensor and pipeline parallelism, 0: none; the
                              strategies zero1..3 imply it */
-    int64_t shard_group;  /* HSDP: neighbouring data ranks that shard the states; 0: all */
+    int64_t shard_group; /* HSDP: neighbouring data ranks that shard the states; 0: all */
     enum dl_mapping mapping;
 };
 
@@ -203,7 +209,7 @@ struct dl_plan_given {
 
 /* Factor on local work that the plan asks for; 1 when it asks for none. */
 static inline double dl_plan_compute_scale(const struct dl_plan *plan) {
-    return plan->compute_scale > 0 ? plan->compute_scale : 1;
+    return plan->measured.compute_scale > 0 ? plan->measured.compute_scale : 1;
 }
 
 #endif

@@ -90,7 +90,7 @@ static bool is_searched(const struct dl_plan_question *q) {
     const struct dl_plan *plan = &q->plan;
     const bool crowded = plan->ep > 0 && plan->experts.imbalance_ratio > (double)plan->ep;
     return !is_whole(plan, q->framework) && !crowded && plan->assume == DL_ASSUME_NOTHING &&
-           plan->layer_times == NULL && plan->backup_workers == 0 &&
+           plan->measured.layer_times == NULL && plan->backup_workers == 0 &&
            dl_plan_stacks(q->workload, q->framework);
 }
 

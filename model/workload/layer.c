@@ -254,15 +254,13 @@ void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double cou
     dl_emit_kernel(emit, kernel);
 }
 
-int dl_layer_block(const char *name, size_t *prefix) {
+struct dl_layer_block dl_layer_block(const char *name) {
     for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
         char *end;
         if (dot[1] < '0' || dot[1] > '9') continue;
         const long number = strtol(dot + 1, &end, 10);
         if (*end != '.' || number > INT_MAX) continue;
-        *prefix = (size_t)(end + 1 - name);
-        return (int)number;
+        return (struct dl_layer_block){(int)number, (size_t)(end + 1 - name)};
     }
-    *prefix = 0;
-    return 0;
+    return (struct dl_layer_block){0};
 }

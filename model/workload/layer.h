@@ -141,8 +141,7 @@ void dl_emit_passes(struct dl_emit *emit, const struct dl_passes *passes, double
 /* Gives the last kernel its type where the policy of mixed precision keeps `op` in fp32. */
 void dl_emit_type(struct dl_emit *emit, enum dl_fact_op op);
 
-/* The number of the repeated block that a layer's name begins with: 7 of "h.7.attn.qkv"; *prefix:
- * the length of "h.7.", 0 where a name has no such part. */
-int dl_layer_block(const char *name, size_t *prefix);
+/* The repeated block that a layer's name begins with. */
+struct dl_layer_block dl_layer_block(const char *name);
 
 #endif

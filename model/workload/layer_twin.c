@@ -29,7 +29,7 @@ static bool same_work(const struct dl_layer *a, const struct dl_layer *b) {
            a->consumers == b->consumers && a->tied_to == b->tied_to && a->detached == b->detached &&
            a->first == b->first && a->frozen == b->frozen && a->adapter_rank == b->adapter_rank &&
            a->frozen_elements == b->frozen_elements &&
-           (a->block_prefix == 0) == (b->block_prefix == 0) && same_shapes(a, b) &&
+           (a->block.prefix == 0) == (b->block.prefix == 0) && same_shapes(a, b) &&
            same_recorded(a->work, b->work);
 }
 

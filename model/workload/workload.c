@@ -359,7 +359,7 @@ static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
     struct dl_map_entry *values = dl_arena_alloc(b->arena, (size_t)b->value_count, sizeof *values);
     for (int i = 0; i < b->layer_count; i++) {
         if (!few) layers[i] = b->layers[i];
-        layers[i].block = dl_layer_block(layers[i].name, &layers[i].block_prefix);
+        layers[i].block = dl_layer_block(layers[i].name);
     }
     dl_layer_find_twins(layers, b->layer_count);
     out->layers = layers;

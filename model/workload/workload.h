@@ -113,6 +113,23 @@ struct dl_layer_saved {  /* for backward */
     unsigned keeps;      /* DL_KEEPS_*: what its backward reads, to count distinct tensors */
 };
 
+/* Of convolutions and pooling. */
+struct dl_layer_window {
+    double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
+    bool ceil_mode; /* the output's size is rounded up */
+};
+
+struct dl_layer_frozen {
+    const struct dl_parameter *list;
+    int count;
+};
+
+/* Of "h.7.attn.qkv": 7 and the length of "h.7."; the length is 0 for other names. */
+struct dl_layer_block {
+    int number;
+    size_t prefix;
+};
+
 struct dl_layer {
     const char *name; /* unique in the workload: "layer1.0.conv2" */
     const struct dl_layer_kind *kind;
@@ -122,7 +139,7 @@ struct dl_layer {
     double in_elements;      /* of all inputs together */
 
     /* Geometry; which members count depends on the kind. */
-    double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
+    struct dl_layer_window window;
     double groups;
     double rows; /* of an embedding table */
     double tables;
@@ -131,7 +148,7 @@ struct dl_layer {
     bool bias, in_place, bidirectional, recomputable;
     double dropout;
     struct dl_layer_request requested;
-    bool ceil_mode, sparse, additive;
+    bool sparse, additive;
     bool view; /* the output is the input's memory (flatten) */
 
     /* Results of shape inference. */
@@ -140,8 +157,7 @@ struct dl_layer {
     double parameter_elements; /* trainable */
     /* F-FROZEN: tensors that are not trained; `frozen` too for what uses those of another layer */
     bool frozen;
-    const struct dl_parameter *frozen_parameters;
-    int frozen_count;
+    struct dl_layer_frozen frozen_tensors;
     double frozen_elements;
     int64_t adapter_rank;   /* F-LORA: of its adapter; 0: none */
     double buffer_elements; /* not trained, kept and broadcast: batch-norm statistics */
@@ -151,9 +167,7 @@ struct dl_layer {
     int tied_to;   /* layer whose parameters this one shares, or -1 */
     bool detached; /* backward stops after this layer */
     bool first;    /* reads the workload's input: needs no backward-data */
-    /* of "h.7.attn.qkv": 7 and the length of "h.7."; the length is 0 for other names */
-    int block;
-    size_t block_prefix;
+    struct dl_layer_block block;
     /* so many layers before it, one of equal shapes was the first: dl_layer_twin; 0: none known */
     int twin_before;
     const struct dl_recorded_work *work; /* of a recorded layer; NULL: none */

@@ -26,8 +26,8 @@ static struct dl_workload *copy_of(const struct dl_workload *workload, struct dl
 static void freeze(struct dl_layer *layer) {
     if (layer->frozen || (layer->parameter_count == 0 && layer->tied_to < 0)) return;
     layer->frozen = true;
-    layer->frozen_parameters = layer->parameters;
-    layer->frozen_count = layer->parameter_count;
+    layer->frozen_tensors.list = layer->parameters;
+    layer->frozen_tensors.count = layer->parameter_count;
     layer->frozen_elements = layer->parameter_elements;
     layer->parameters = NULL;
     layer->parameter_count = 0;
@@ -86,11 +86,11 @@ static int after_first(const struct dl_workload *w, long wanted, long *most) {
             if (count == wanted && after > i) after = i;
             break;
         }
-        const bool next = has_blocks(w) ? layer->block != seen
+        const bool next = has_blocks(w) ? layer->block.number != seen
                                         : layer->parameter_count > 0 && !dl_layer_is_norm(layer);
         if (!next) continue;
         if (count == wanted && after > i) after = i;
-        seen = layer->block;
+        seen = layer->block.number;
         count++;
     }
     *most = count;
@@ -192,7 +192,7 @@ const struct dl_workload *dl_workload_adapted(const struct dl_workload *workload
     if (targets == 0) targets = 1u << DL_LORA_QKV | 1u << DL_LORA_PROJ;
     freeze_range(layers, 0, workload->layer_count);
     for (int i = first_block(workload), next; i < end; i = next) {
-        for (next = i; next < end && layers[next].block == layers[i].block;) next++;
+        for (next = i; next < end && layers[next].block.number == layers[i].block.number;) next++;
         adapt_block(layers, i, next, rank, targets, arena);
     }
     finish(copy, layers, arena);

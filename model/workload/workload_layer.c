@@ -149,7 +149,7 @@ static enum dl_code set_flags(struct dl_scope *scope, const struct dl_entry *e,
     layer->moe.gated = gated != 0.0;
     layer->attention.sinks = sinks != 0.0;
     layer->moe.router_bias = router_bias != 0.0;
-    layer->ceil_mode = e->ceil;
+    layer->window.ceil_mode = e->ceil;
     layer->in_place = e->in_place;
     layer->bidirectional = e->bidirectional;
     layer->sparse = e->sparse;
@@ -185,10 +185,11 @@ static enum dl_code set_geometry(struct dl_scope *scope, const struct dl_entry *
     bool pools =
         (layer->kind->needs & DL_KEY_KERNEL) != 0 && (layer->kind->needs & DL_KEY_OUT) == 0;
     const struct extents_rule rules[] = {
-        {DL_KEY_KERNEL, e->kernel, e->kernel_count, 1.0, 1.0, 1.0, false, layer->kernel},
-        {DL_KEY_STRIDE, e->stride, e->stride_count, 1.0, 1.0, 1.0, false, layer->stride},
-        {DL_KEY_PAD, e->pad, e->pad_count, 0.0, 0.0, 0.0, true, layer->pad},
-        {DL_KEY_DILATION, e->dilation, e->dilation_count, 1.0, 1.0, 1.0, false, layer->dilation},
+        {DL_KEY_KERNEL, e->kernel, e->kernel_count, 1.0, 1.0, 1.0, false, layer->window.kernel},
+        {DL_KEY_STRIDE, e->stride, e->stride_count, 1.0, 1.0, 1.0, false, layer->window.stride},
+        {DL_KEY_PAD, e->pad, e->pad_count, 0.0, 0.0, 0.0, true, layer->window.pad},
+        {DL_KEY_DILATION, e->dilation, e->dilation_count, 1.0, 1.0, 1.0, false,
+         layer->window.dilation},
         {DL_KEY_SIZE, e->size, e->size_count, 1.0, 1.0, 1.0, false, layer->requested.target},
     };
     const bool reshapes = layer->kind->reshapes;
@@ -199,7 +200,8 @@ static enum dl_code set_geometry(struct dl_scope *scope, const struct dl_entry *
         const bool own = reshapes && rules[i].key == DL_KEY_SIZE;
         DL_TRY(set_extents(scope, &rules[i], own ? e->size_count : layer->in.dims));
     }
-    if (pools && e->stride_count == 0) memcpy(layer->stride, layer->kernel, sizeof layer->stride);
+    if (pools && e->stride_count == 0)
+        memcpy(layer->window.stride, layer->window.kernel, sizeof layer->window.stride);
     DL_TRY(set_numbers(scope, e, layer));
     DL_TRY(set_flags(scope, e, layer));
     return set_fractions(scope, e, layer);

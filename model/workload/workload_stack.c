@@ -30,8 +30,8 @@ static bool find_blocks(const struct dl_workload *workload, struct blocks *out) 
     for (int i = 0; i < workload->layer_count; i++) {
         if (workload->layers[i].kind == &dl_layer_loss) break; /* F-MTP: no part of the stack */
         const char *name = workload->layers[i].name;
-        const long number = workload->layers[i].block;
-        if (workload->layers[i].block_prefix == 0) continue;
+        const long number = workload->layers[i].block.number;
+        if (workload->layers[i].block.prefix == 0) continue;
         const size_t stem = (size_t)(strchr(name, '.') - name);
         if (prefix == NULL || stem != prefix_length || strncmp(name, prefix, stem) != 0) {
             prefix = name;
@@ -54,13 +54,13 @@ static bool find_blocks(const struct dl_workload *workload, struct blocks *out) 
 static bool alike(const struct dl_layer *a, const struct dl_layer *b) {
     return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
            a->attention.window == b->attention.window && a->attention.heads == b->attention.heads &&
-           strcmp(a->name + a->block_prefix, b->name + b->block_prefix) == 0;
+           strcmp(a->name + a->block.prefix, b->name + b->block.prefix) == 0;
 }
 
 /* Workload layers of the last `period` blocks. */
 static int layers_of(const struct dl_workload *workload, const struct blocks *blocks, int period) {
     int i = blocks->end;
-    while (i > blocks->first && workload->layers[i - 1].block >= blocks->count - period) i--;
+    while (i > blocks->first && workload->layers[i - 1].block.number >= blocks->count - period) i--;
     return blocks->end - i;
 }
 
@@ -74,10 +74,11 @@ static int after_frozen(const struct dl_workload *workload, const struct blocks 
 /* Whether two blocks have the same layers: those that begin at a and b. */
 static bool same_block(const struct dl_workload *workload, int a, int b, int end) {
     const struct dl_layer *layers = workload->layers;
-    const int first = layers[a].block, second = layers[b].block;
-    for (; a < end && layers[a].block == first; a++, b++)
-        if (b >= end || layers[b].block != second || !alike(&layers[a], &layers[b])) return false;
-    return b == end || layers[b].block != second;
+    const int first = layers[a].block.number, second = layers[b].block.number;
+    for (; a < end && layers[a].block.number == first; a++, b++)
+        if (b >= end || layers[b].block.number != second || !alike(&layers[a], &layers[b]))
+            return false;
+    return b == end || layers[b].block.number != second;
 }
 
 double dl_workload_stack_share(const struct dl_workload *workload, int index) {
@@ -85,10 +86,12 @@ double dl_workload_stack_share(const struct dl_workload *workload, int index) {
     const int end = stack->first + stack->each;
     if (stack->mixed == 0) return 1.0;
     const struct dl_layer *layers = workload->layers;
-    while (index > stack->first && layers[index - 1].block == layers[index].block) index--;
+    while (index > stack->first && layers[index - 1].block.number == layers[index].block.number)
+        index--;
     double same = 0.0;
     for (int i = stack->first; i < end; i++) {
-        const bool begins = i == stack->first || layers[i - 1].block != layers[i].block;
+        const bool begins =
+            i == stack->first || layers[i - 1].block.number != layers[i].block.number;
         if (!begins || !same_block(workload, i, index, end)) continue;
         if (i < index) return 0.0;
         same += 1.0;

@@ -60,7 +60,7 @@ static const char *kind_of(const struct dl_layer *layer, struct dl_arena *arena)
     const char *text = layer->groups > 1 ? dl_arena_printf(arena, "grouped %s", name) : name;
     for (int d = DL_DIMS - layer->in.dims; d < DL_DIMS; d++)
         text = dl_arena_printf(arena, "%s%s%.0f", text, d == DL_DIMS - layer->in.dims ? " " : "x",
-                               layer->kernel[d]);
+                               layer->window.kernel[d]);
     return text;
 }
 

@@ -15,7 +15,7 @@ static enum dl_code predict_run(const struct dl_run_row *run, double compute_sca
                                 struct dl_arena *arena, struct dl_prediction *p,
                                 struct dl_err *err) {
     struct dl_plan plan = run->plan;
-    plan.compute_scale = compute_scale;
+    plan.measured.compute_scale = compute_scale;
     return dl_predict(&(struct dl_predict_request){.system = run->system,
                                                    .workload = run->workload,
                                                    .framework = run->framework,

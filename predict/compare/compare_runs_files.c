@@ -119,7 +119,7 @@ static void assume_release(struct dl_run_rows *r, struct dl_run_row *run) {
     if (known == NULL) {
         struct dl_framework *assumed = dl_arena_alloc(r->arena, 1, sizeof *assumed);
         *assumed = *run->framework;
-        assumed->release_assumed = true;
+        assumed->loaded.release_assumed = true;
         known = assumed;
         remember(r, key, known);
     }

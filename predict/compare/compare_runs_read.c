@@ -326,7 +326,7 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
     complete_strategy(run);
     DL_TRY(check_node(r, row, run, err));
     DL_TRY(dl_run_links(r, row, run, err));
-    plan->layer_times = layers_for(r->data, run);
+    plan->measured.layer_times = layers_for(r->data, run);
     if (optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
     return dl_run_plan_dataset(r, run->workload, plan, err);
 }
@@ -338,9 +338,9 @@ static enum dl_code read_core_ratio(const struct dl_run_rows *r, int row, struct
     double core_s;
     DL_TRY(dl_run_number(r, row, DL_RUN_CORE_S, &core_s, err));
     run->core_ratio = NAN;
-    if (run->why != NULL || run->plan.layer_times == NULL || !(core_s > 0)) return DL_OK;
+    if (run->why != NULL || run->plan.measured.layer_times == NULL || !(core_s > 0)) return DL_OK;
     const double profile_s =
-        dl_layer_times_core_s(run->plan.layer_times, run->plan.batch_per_device_samples);
+        dl_layer_times_core_s(run->plan.measured.layer_times, run->plan.batch_per_device_samples);
     run->core_ratio =
         core_s / (profile_s * dl_shared_host(run->system, &run->plan).arithmetic_ratio);
     return DL_OK;

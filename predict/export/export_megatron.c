@@ -372,7 +372,7 @@ enum dl_code dl_export_megatron(const struct dl_export_request *request, struct 
     const struct dl_plan *plan = row->plan;
     const double steps = dl_rows_total(row).iteration_count;
     DL_TRY(check_model(row->workload, err));
-    if (!dl_known(row->workload->transformer_layers) || plan->layer_times != NULL)
+    if (!dl_known(row->workload->transformer_layers) || plan->measured.layer_times != NULL)
         return dl_fail(err, DL_ERR_USAGE, "--export megatron: the plan is of no transformer");
     dl_text_printf(out, "torchrun --nnodes %lld --nproc-per-node %lld pretrain_%s.py",
                    (long long)plan->nodes, (long long)plan->devices_per_node,

@@ -93,7 +93,7 @@ static enum dl_code load_release(struct dl_context *context, const struct dl_dat
     of.release = choice->release != NULL ? choice->release->name : plain->release;
     if (kernels != NULL)
         of.kernels_release = choice->kernels != NULL ? choice->kernels->name : kernels->release;
-    return dl_data_framework(&of, plain->loaded_as, context->arena, out, err);
+    return dl_data_framework(&of, plain->loaded.as, context->arena, out, err);
 }
 
 enum dl_code dl_inputs_frameworks(struct dl_context *context, const struct dl_data *data,

@@ -316,7 +316,7 @@ void dl_inputs_question(const struct dl_inputs *inputs, const struct dl_framewor
         .memo = inputs->memo,
     };
     out->plan.nodes = nodes;
-    out->plan.layer_times = dl_layer_inputs_for(inputs, framework);
+    out->plan.measured.layer_times = dl_layer_inputs_for(inputs, framework);
 }
 
 /* F-RUN-LENGTH: the first epoch of a run fills the page cache, where the data set fits in it. */

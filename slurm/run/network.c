@@ -36,10 +36,10 @@ static void layer(struct dl_json_writer *w, const struct dl_workload *workload, 
     dl_jw_end(w);
     shape(w, "in", &l->in);
     shape(w, "out", &l->out);
-    extents(w, "kernel", l->kernel, l->in.dims);
-    extents(w, "stride", l->stride, l->in.dims);
-    extents(w, "pad", l->pad, l->in.dims);
-    extents(w, "dilation", l->dilation, l->in.dims);
+    extents(w, "kernel", l->window.kernel, l->in.dims);
+    extents(w, "stride", l->window.stride, l->in.dims);
+    extents(w, "pad", l->window.pad, l->in.dims);
+    extents(w, "dilation", l->window.dilation, l->in.dims);
     number(w, "groups", l->groups);
     number(w, "heads", l->attention.heads);
     number(w, "kv_heads", l->attention.kv_heads);
@@ -51,7 +51,7 @@ static void layer(struct dl_json_writer *w, const struct dl_workload *workload, 
     flag(w, "bias", l->bias);
     flag(w, "causal", l->attention.causal);
     flag(w, "in_place", l->in_place);
-    flag(w, "ceil", l->ceil_mode);
+    flag(w, "ceil", l->window.ceil_mode);
     flag(w, "bidirectional", l->bidirectional);
     flag(w, "sparse", l->sparse);
     if (l->tied_to >= 0) dl_jw_string(w, "tied", workload->layers[l->tied_to].name);

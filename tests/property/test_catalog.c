@@ -189,7 +189,7 @@ static void check_memo(const struct a_case *c, int number, const struct dl_plan 
     devices.device = &bare;
     twice.batch_per_device_samples *= 2;
     twice.global_batch_samples *= 2;
-    slower.compute_scale = 2;
+    slower.measured.compute_scale = 2;
     check_remembered(c, number, &c->system, plan, &memo);
     check_remembered(c, number, &links, plan, &memo);
     check_remembered(c, number, &devices, plan, &memo);

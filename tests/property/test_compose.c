@@ -76,7 +76,7 @@ static void random_scene(struct scene *s) {
                                .input.synthetic = once_in(2)};
     if (once_in(8))
         s->plan.input.dataset_samples = 1000 * (1 + upto(1000)), s->plan.input.sample_bytes = 1e5;
-    if (once_in(8)) s->plan.compute_scale = 0.5 + check_uniform(&seed);
+    if (once_in(8)) s->plan.measured.compute_scale = 0.5 + check_uniform(&seed);
 }
 
 /* The same plan in other words: of one device a rank, nothing split. */

@@ -22,9 +22,9 @@ static int one_more(const struct dl_workload *workload, int index, struct dl_rew
                            .in = workload->input,
                            .requested.hidden = workload->input.channels,
                            .groups = 1,
-                           .kernel = {1, 1, 1},
-                           .stride = {1, 1, 1},
-                           .dilation = {1, 1, 1}};
+                           .window.kernel = {1, 1, 1},
+                           .window.stride = {1, 1, 1},
+                           .window.dilation = {1, 1, 1}};
     return 2;
 }
 
@@ -62,13 +62,13 @@ static void same_layer(const struct dl_layer *a, const struct dl_layer *b, int m
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         check_close(pairs[i][0], pairs[i][1], 1e-12);
     for (int d = 0; d < DL_DIMS; d++) {
-        check_close(a->kernel[d], b->kernel[d], 0);
-        check_close(a->stride[d], b->stride[d], 0);
-        check_close(a->pad[d], b->pad[d], 0);
-        check_close(a->dilation[d], b->dilation[d], 0);
+        check_close(a->window.kernel[d], b->window.kernel[d], 0);
+        check_close(a->window.stride[d], b->window.stride[d], 0);
+        check_close(a->window.pad[d], b->window.pad[d], 0);
+        check_close(a->window.dilation[d], b->window.dilation[d], 0);
     }
     assert_int_equal(a->bias, b->bias);
-    assert_int_equal(a->ceil_mode, b->ceil_mode);
+    assert_int_equal(a->window.ceil_mode, b->window.ceil_mode);
     assert_int_equal(a->in_place, b->in_place);
 }
 

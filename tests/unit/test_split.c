@@ -140,9 +140,9 @@ static void random_halos(void **state) {
         struct dl_layer layer = {.in = {.dims = 3, .channels = 8}, .out = {.channels = 5}};
         struct dl_split split = {.kind = DL_SPLIT_SPATIAL, .parts = 1};
         for (int d = 0; d < DL_DIMS; d++) {
-            layer.kernel[d] = (double)(check_random(&seed) % 5);
-            layer.stride[d] = 1 + (double)(check_random(&seed) % 3);
-            layer.dilation[d] = 1 + (double)(check_random(&seed) % 2);
+            layer.window.kernel[d] = (double)(check_random(&seed) % 5);
+            layer.window.stride[d] = 1 + (double)(check_random(&seed) % 3);
+            layer.window.dilation[d] = 1 + (double)(check_random(&seed) % 2);
             layer.in.size[d] = 5 + (double)(check_random(&seed) % 9);
             layer.out.size[d] = 3 + (double)(check_random(&seed) % 4);
             split.grid[d] = 1 + (double)(check_random(&seed) % 3);
@@ -152,11 +152,12 @@ static void random_halos(void **state) {
                 const struct dl_shape *shape = output ? &layer.out : &layer.in;
                 double rows = 0, area = shape->channels;
                 for (int d = 0; d < DL_DIMS; d++) {
-                    const double taps = layer.kernel[d] > 0 ? layer.kernel[d] : 1;
-                    double over = (taps - 1) * layer.dilation[d] + 1 - layer.stride[d];
+                    const double taps = layer.window.kernel[d] > 0 ? layer.window.kernel[d] : 1;
+                    double over =
+                        (taps - 1) * layer.window.dilation[d] + 1 - layer.window.stride[d];
                     if (over < 0) over = 0;
                     if (d == dim)
-                        rows = output ? ceil(over / layer.stride[d]) : over;
+                        rows = output ? ceil(over / layer.window.stride[d]) : over;
                     else
                         area *= ceil(shape->size[d] / split.grid[d]) +
                                 (d < dim && split.grid[d] > 1 ? over : 0);
@@ -176,10 +177,10 @@ static struct dl_layer random_conv(uint64_t *seed, struct dl_parameter parameter
     layer.in = (struct dl_shape){3, 12 * (double)(1 + check_random(seed) % 3), {0}};
     layer.out = (struct dl_shape){3, 12 * (double)(1 + check_random(seed) % 3), {0}};
     for (int d = 0; d < DL_DIMS; d++) {
-        layer.kernel[d] = 1 + (double)(check_random(seed) % 4);
-        layer.stride[d] = 1 + (double)(check_random(seed) % 3);
-        layer.dilation[d] = 1 + (double)(check_random(seed) % 2);
-        layer.pad[d] = (double)(check_random(seed) % 2);
+        layer.window.kernel[d] = 1 + (double)(check_random(seed) % 4);
+        layer.window.stride[d] = 1 + (double)(check_random(seed) % 3);
+        layer.window.dilation[d] = 1 + (double)(check_random(seed) % 2);
+        layer.window.pad[d] = (double)(check_random(seed) % 2);
         layer.in.size[d] = 12 + (double)(check_random(seed) % 9);
         layer.out.size[d] = 4 + (double)(check_random(seed) % 9);
     }
@@ -273,9 +274,10 @@ static void random_extents(void **state) {
                       out = (all + parts - 1) / parts;
             double in = (double)(((int)whole.in.size[d] + parts - 1) / parts);
             if (convolves) { /* the last row of the last window, from the first one of the first */
-                const double last = (out - 1) * whole.stride[d] +
-                                    (whole.kernel[d] - 1) * whole.dilation[d] - whole.pad[d];
-                in = last - whole.pad[d] + 1;
+                const double last = (out - 1) * whole.window.stride[d] +
+                                    (whole.window.kernel[d] - 1) * whole.window.dilation[d] -
+                                    whole.window.pad[d];
+                in = last - whole.window.pad[d] + 1;
                 if (in < 1) in = 1;
             }
             check_close(local->out.size[d], out, 0);

@@ -16,10 +16,10 @@ static void make_conv(struct dl_fake *f, struct dl_layer *layer) {
                                .tied_to = -1,
                                .in = {.dims = 2, .channels = 64, .size = {1, 56, 56}},
                                .out = {.dims = 2, .channels = 64, .size = {1, 56, 56}},
-                               .kernel = {1, 3, 3},
-                               .stride = {1, 1, 1},
-                               .dilation = {1, 1, 1},
-                               .pad = {0, 1, 1},
+                               .window.kernel = {1, 3, 3},
+                               .window.stride = {1, 1, 1},
+                               .window.dilation = {1, 1, 1},
+                               .window.pad = {0, 1, 1},
                                .parameter_elements = 36864,
                                .saved.elements = 64 * 56 * 56};
     f->workload.layers = layer;
@@ -34,7 +34,7 @@ static void winograd(void **state) {
     make_conv(&f, &layer);
     check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_FP32, 32), 116195328, 1e-12);
     /* Stride 2: the implicit product's table of 9 x 64 offsets of 4 bytes. */
-    layer.stride[1] = layer.stride[2] = 2;
+    layer.window.stride[1] = layer.window.stride[2] = 2;
     check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_FP32, 32), 2304, 1e-12);
     layer.kind = dl_layer_kind_find("dense");
     check_close(dl_workspace_layer_bytes(&f.device, &layer, DL_FP32, 32), 0, 0);

@@ -61,8 +61,9 @@ void dl_transformer_mark_modules(const struct dl_transformer *tf) {
     struct dl_transformer_layer *l = tf->layers, *const end = tf->layers + tf->layer_count;
     while (l < end) {
         struct dl_transformer_layer *begin = l;
-        const int block = tf->workload->layers[l->index].block;
-        while (l < end && l->part == begin->part && tf->workload->layers[l->index].block == block)
+        const int block = tf->workload->layers[l->index].block.number;
+        while (l < end && l->part == begin->part &&
+               tf->workload->layers[l->index].block.number == block)
             l++;
         if (begin->part != DL_TRANSFORMER_BODY) continue;
         mark_block(tf, begin, l);

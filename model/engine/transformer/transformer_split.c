@@ -121,7 +121,7 @@ static void mark_roles(const struct dl_workload *workload, const struct dl_stack
         *l = (struct dl_transformer_layer){
             .index = i, .part = part_of(stack, i), .in = output_of(stack, all, from)};
         l->in_layer =
-            l->part == DL_TRANSFORMER_BODY || (predicts && layer->block_prefix > 0 &&
+            l->part == DL_TRANSFORMER_BODY || (predicts && layer->block.prefix > 0 &&
                                                layer->tied_to < 0 && layer->kind != &dl_layer_loss);
         predicts = predicts || layer->kind == &dl_layer_loss;
         assign_role(workload, l->in_layer || (i >= stack->lead && i < stack->first), l);
@@ -156,8 +156,8 @@ static void count_parameters(struct dl_transformer *tf, const struct dl_transfor
     const struct dl_transformer_elements trained = elements_of(l, layer->parameters,
                                                                layer->parameter_count,
                                                                layer->adapter_rank > 0),
-                                         frozen = elements_of(l, layer->frozen_parameters,
-                                                              layer->frozen_count, false);
+                                         frozen = elements_of(l, layer->frozen_tensors.list,
+                                                              layer->frozen_tensors.count, false);
     tf->split_elements[l->part] += l->share * trained.split_elements;
     tf->whole_elements[l->part] += l->share * trained.whole_elements;
     tf->expert_elements[l->part] += l->share * trained.expert_elements;
@@ -277,7 +277,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                 .framework = framework,
                                 .precision = plan->precision,
                                 .optimizer = plan->optimizer,
-                                .compute_scale = plan->compute_scale,
+                                .compute_scale = plan->measured.compute_scale,
                                 .input = *plan,
                                 .stack = stack->mixed > 0 ? stack->mixed : stack->count,
                                 .library = dl_replica_library(system, framework, plan)};

@@ -77,7 +77,8 @@ static void add_tensors(const struct dl_checkpoint_format *format, const struct 
         const struct dl_parameter *parameter = &tensors[p];
         const double full = chars + 1 + (double)strlen(parameter->name);
         const bool is_vector = strcmp(parameter->name, "bias") == 0 || layer->buffer_elements > 0;
-        const double dims = is_vector ? 1 : 2 + layer->in.dims * (layer->kernel[DL_DIMS - 1] > 0);
+        const double dims =
+            is_vector ? 1 : 2 + layer->in.dims * (layer->window.kernel[DL_DIMS - 1] > 0);
         add(c, 1, parameter->elements, weight_bytes, full, dims);
         add(c, slots, parameter->elements, 4, full, dims);
         if (slots == 2 && format->counters == DL_COUNTERS_TORCH) add(c, 1, 1, 4, full, 0);
@@ -88,7 +89,8 @@ static void add_layer(const struct dl_checkpoint_format *format, const struct dl
                       int slots, double weight_bytes, struct dl_checkpoint_content *c) {
     const double chars = (double)strlen(layer->name);
     add_tensors(format, layer, layer->parameters, layer->parameter_count, slots, weight_bytes, c);
-    add_tensors(format, layer, layer->frozen_parameters, layer->frozen_count, 0, weight_bytes, c);
+    add_tensors(format, layer, layer->frozen_tensors.list, layer->frozen_tensors.count, 0,
+                weight_bytes, c);
     if (layer->buffer_elements > 0) { /* mean, variance, a counter */
         add(c, 2, floor(layer->buffer_elements / 2), 4, chars + 13, 1);
         if (format->counters == DL_COUNTERS_TORCH) add(c, 1, 1, 8, chars + 20, 0);

@@ -26,19 +26,21 @@ void dl_advise_channels(const struct dl_advise_state *s, struct dl_advise_list *
  * stride; padding in proportion. */
 static int split(const struct dl_workload *w, int index, struct dl_rewritten *out) {
     const struct dl_layer *l = &w->layers[index];
-    const double size = l->kernel[DL_DIMS - 1];
+    const double size = l->window.kernel[DL_DIMS - 1];
     const int count = (int)((size - 1) / 2);
     if (l->kind != &dl_layer_conv || l->in.dims != 2 || l->groups > 1 || size < 5 || size > 7 ||
         fmod(size, 2) == 0)
         return 0;
     for (int d = DL_DIMS - 2; d < DL_DIMS; d++)
-        if (l->kernel[d] != size || l->dilation[d] != 1 || l->pad[d] != floor(l->pad[d])) return 0;
+        if (l->window.kernel[d] != size || l->window.dilation[d] != 1 ||
+            l->window.pad[d] != floor(l->window.pad[d]))
+            return 0;
     for (int k = 0; k < count; k++) {
         out[k].layer = *l;
         for (int d = DL_DIMS - 2; d < DL_DIMS; d++) {
-            out[k].layer.kernel[d] = 3;
-            out[k].layer.pad[d] = l->pad[d] > 0 ? 1 : 0;
-            if (k > 0) out[k].layer.stride[d] = 1;
+            out[k].layer.window.kernel[d] = 3;
+            out[k].layer.window.pad[d] = l->window.pad[d] > 0 ? 1 : 0;
+            if (k > 0) out[k].layer.window.stride[d] = 1;
         }
     }
     return count;
@@ -51,13 +53,14 @@ void dl_advise_kernels(const struct dl_advise_state *s, struct dl_advise_list *o
 static int separate(const struct dl_workload *w, int index, struct dl_rewritten *out) {
     const struct dl_layer *l = &w->layers[index];
     if (l->kind != &dl_layer_conv || l->in.dims != 2 || l->groups > 1 || l->first ||
-        l->kernel[DL_DIMS - 1] < 3 || l->in.channels < 8)
+        l->window.kernel[DL_DIMS - 1] < 3 || l->in.channels < 8)
         return 0;
     out[0].layer = out[1].layer = *l;
     out[0].layer.requested.hidden = out[0].layer.groups = l->in.channels;
     for (int d = DL_DIMS - 2; d < DL_DIMS; d++) {
-        out[1].layer.kernel[d] = out[1].layer.stride[d] = out[1].layer.dilation[d] = 1;
-        out[1].layer.pad[d] = 0;
+        out[1].layer.window.kernel[d] = out[1].layer.window.stride[d] =
+            out[1].layer.window.dilation[d] = 1;
+        out[1].layer.window.pad[d] = 0;
     }
     return 2;
 }

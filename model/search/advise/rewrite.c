@@ -20,10 +20,10 @@ static void write_geometry(struct dl_json_writer *w, const struct dl_layer *l) {
         const char *name;
         const double *values;
         int dims;
-    } all[] = {{DL_KEY_KERNEL, "kernel", l->kernel, l->in.dims},
-               {DL_KEY_STRIDE, "stride", l->stride, l->in.dims},
-               {DL_KEY_PAD, "pad", l->pad, l->in.dims},
-               {DL_KEY_DILATION, "dilation", l->dilation, l->in.dims},
+    } all[] = {{DL_KEY_KERNEL, "kernel", l->window.kernel, l->in.dims},
+               {DL_KEY_STRIDE, "stride", l->window.stride, l->in.dims},
+               {DL_KEY_PAD, "pad", l->window.pad, l->in.dims},
+               {DL_KEY_DILATION, "dilation", l->window.dilation, l->in.dims},
                {DL_KEY_SIZE, "size", l->requested.target, l->out.dims}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const bool given = all[i].key != DL_KEY_SIZE || l->requested.target[DL_DIMS - 1] > 0;
@@ -41,7 +41,7 @@ static void write_keys(struct dl_json_writer *w, const struct dl_layer *l) {
     if ((keys & DL_KEY_DROPOUT) != 0 && l->dropout > 0) dl_jw_number(w, "dropout", l->dropout);
     write_geometry(w, l);
     if ((keys & DL_KEY_BIAS) != 0) dl_jw_bool(w, "bias", l->bias);
-    if ((keys & DL_KEY_CEIL) != 0 && l->ceil_mode) dl_jw_bool(w, "ceil", true);
+    if ((keys & DL_KEY_CEIL) != 0 && l->window.ceil_mode) dl_jw_bool(w, "ceil", true);
     if ((keys & DL_KEY_IN_PLACE) != 0 && l->in_place) dl_jw_bool(w, "in_place", true);
 }
 

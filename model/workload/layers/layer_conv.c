@@ -45,17 +45,17 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
     layer->out = *in;
     layer->out.channels = layer->requested.hidden;
     for (int i = DL_DIMS - in->dims; i < DL_DIMS; i++) {
-        double reach = layer->dilation[i] * (layer->kernel[i] - 1.0) + 1.0;
-        double padded = in->size[i] + 2.0 * layer->pad[i];
+        double reach = layer->window.dilation[i] * (layer->window.kernel[i] - 1.0) + 1.0;
+        double padded = in->size[i] + 2.0 * layer->window.pad[i];
         if (reach > padded) {
             return dl_layer_fail(
                 err, DL_KEY_KERNEL,
                 "a kernel reaching over %.0f does not fit the padded input of %.0f", reach, padded);
         }
-        layer->out.size[i] = floor((padded - reach) / layer->stride[i]) + 1.0;
+        layer->out.size[i] = floor((padded - reach) / layer->window.stride[i]) + 1.0;
     }
     double weights =
-        layer->requested.hidden * (in->channels / layer->groups) * product(layer->kernel);
+        layer->requested.hidden * (in->channels / layer->groups) * product(layer->window.kernel);
     return add_weights(layer, weights, dl_shape_positions(&layer->out), arena, err);
 }
 
@@ -87,10 +87,10 @@ static int emit_conv(struct dl_emit emit, enum dl_pass role, const struct dl_sha
     const struct dl_layer *layer = emit.layer;
     const enum dl_pass pass = emit.pass;
     const double n = emit.out_elements, batch = emit.batch;
-    const struct dl_kernel conv =
-        dl_kernel_conv(role, &(struct dl_conv_shape){batch, from->channels, to->channels,
-                                                     layer->groups, from->size, layer->kernel,
-                                                     layer->stride, layer->pad, layer->dilation});
+    const struct dl_kernel conv = dl_kernel_conv(
+        role, &(struct dl_conv_shape){batch, from->channels, to->channels, layer->groups,
+                                      from->size, layer->window.kernel, layer->window.stride,
+                                      layer->window.pad, layer->window.dilation});
     dl_emit_kernel(&emit, conv);
     emit_copies(&emit, &conv, from, to, batch);
     if (layer->bias && pass == DL_FORWARD) dl_emit_stream(&emit, n, n, n, 0.0);
@@ -123,8 +123,9 @@ static enum dl_code transpose_infer(struct dl_layer *layer, const struct dl_shap
     layer->out = *in;
     layer->out.channels = layer->requested.hidden;
     for (int i = DL_DIMS - in->dims; i < DL_DIMS; i++) {
-        double reach = layer->dilation[i] * (layer->kernel[i] - 1.0) + 1.0;
-        layer->out.size[i] = (in->size[i] - 1.0) * layer->stride[i] - 2.0 * layer->pad[i] + reach;
+        double reach = layer->window.dilation[i] * (layer->window.kernel[i] - 1.0) + 1.0;
+        layer->out.size[i] =
+            (in->size[i] - 1.0) * layer->window.stride[i] - 2.0 * layer->window.pad[i] + reach;
         if (layer->out.size[i] < 1.0) {
             return dl_layer_fail(err, DL_KEY_PAD,
                                  "the output extent would be %.0f; expected at least 1",
@@ -132,7 +133,7 @@ static enum dl_code transpose_infer(struct dl_layer *layer, const struct dl_shap
         }
     }
     double weights =
-        in->channels * (layer->requested.hidden / layer->groups) * product(layer->kernel);
+        in->channels * (layer->requested.hidden / layer->groups) * product(layer->window.kernel);
     return add_weights(layer, weights, dl_shape_positions(in), arena, err);
 }
 

@@ -13,16 +13,17 @@ static enum dl_code window_infer(struct dl_layer *layer, const struct dl_shape *
         return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
     layer->out = *in;
     for (int i = DL_DIMS - in->dims; i < DL_DIMS; i++) {
-        double padded = in->size[i] + 2.0 * layer->pad[i];
-        if (layer->kernel[i] > padded) {
+        double padded = in->size[i] + 2.0 * layer->window.pad[i];
+        if (layer->window.kernel[i] > padded) {
             return dl_layer_fail(err, DL_KEY_KERNEL,
                                  "a window of %.0f does not fit the padded input of %.0f",
-                                 layer->kernel[i], padded);
+                                 layer->window.kernel[i], padded);
         }
-        double steps = (padded - layer->kernel[i]) / layer->stride[i];
-        double out = (layer->ceil_mode ? ceil(steps) : floor(steps)) + 1.0;
+        double steps = (padded - layer->window.kernel[i]) / layer->window.stride[i];
+        double out = (layer->window.ceil_mode ? ceil(steps) : floor(steps)) + 1.0;
         /* A window must start inside the input or its left padding. */
-        if (layer->ceil_mode && (out - 1.0) * layer->stride[i] >= in->size[i] + layer->pad[i])
+        if (layer->window.ceil_mode &&
+            (out - 1.0) * layer->window.stride[i] >= in->size[i] + layer->window.pad[i])
             out -= 1.0;
         layer->out.size[i] = out;
     }
@@ -30,7 +31,7 @@ static enum dl_code window_infer(struct dl_layer *layer, const struct dl_shape *
 }
 
 static double window(const struct dl_layer *layer) {
-    return layer->kernel[0] * layer->kernel[1] * layer->kernel[2];
+    return layer->window.kernel[0] * layer->window.kernel[1] * layer->window.kernel[2];
 }
 
 static enum dl_code maxpool_infer(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -45,7 +46,8 @@ static enum dl_code maxpool_infer(struct dl_layer *layer, const struct dl_shape 
 /* Windows that an input element lies in. */
 static double windows_of_a_point(const struct dl_layer *layer) {
     double windows = 1.0;
-    for (int i = 0; i < DL_DIMS; i++) windows *= ceil(layer->kernel[i] / layer->stride[i]);
+    for (int i = 0; i < DL_DIMS; i++)
+        windows *= ceil(layer->window.kernel[i] / layer->window.stride[i]);
     return windows;
 }
 

@@ -35,7 +35,7 @@ static struct geometry geometry_of(const struct dl_layer *layer, double batch) {
                          .groups = layer->attention.kv_heads,
                          .state = layer->attention.state,
                          .value = layer->out.channels / layer->attention.heads,
-                         .taps = layer->kernel[DL_DIMS - 1]};
+                         .taps = layer->window.kernel[DL_DIMS - 1]};
     g.chunk = fmin(layer->requested.target[DL_DIMS - 1], g.tokens);
     g.chunks = batch * ceil(g.tokens / g.chunk);
     return g;
