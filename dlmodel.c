@@ -98,7 +98,6 @@ static const struct dl_option global_options[] = {
 };
 
 static struct dl_arena arena;        /* of the whole process */
-static struct dl_store *store;       /* the same */
 enum { PREDICTION_BYTES = 1 << 20 }; /* arena bytes reserved for one prediction */
 
 /* On standard output; `last`: all of it. */
@@ -354,7 +353,7 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
         return help ? DL_OK : dl_fail(err, DL_ERR_USAGE, "expected a command");
     }
     if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
-    context->data.store = store = dl_store_open(); /* NULL: each load reads its files */
+    context->data.store = dl_store_open(); /* NULL: each load reads its files */
     find_scripts(context);
     dl_arena_reserve(context->arena, PREDICTION_BYTES);
     dl_workload_files_allow(&workload_files, context);
@@ -408,14 +407,15 @@ static enum dl_code dispatch_call(void *state, struct dl_err *err) {
 
 int main(int argc, char **argv) {
     struct dl_err err = {0};
-    struct dl_context context = {.program = "",
-                                 .commands = commands,
-                                 .arena = &arena,
-                                 .output = write_output,
-                                 .output_part = write_part,
-                                 .note = write_note,
-                                 .global_options = global_options,
-                                 .schemas = schemas};
+    /* what it refers to ends with the process, which is faster than giving back each mapping */
+    static struct dl_context context = {.program = "",
+                                        .commands = commands,
+                                        .arena = &arena,
+                                        .output = write_output,
+                                        .output_part = write_part,
+                                        .note = write_note,
+                                        .global_options = global_options,
+                                        .schemas = schemas};
     /* A limit on file sizes is an error to report, after which temporary files go. */
     signal(SIGXFSZ, SIG_IGN);
     context.program = own_path();
@@ -431,6 +431,5 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", text);
         if (code == DL_ERR_USAGE) fprintf(stderr, "see '%s --help'\n", who);
     }
-    /* The arena ends with the process, which is faster than giving back each mapping. */
     return (int)code;
 }

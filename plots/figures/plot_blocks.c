@@ -76,7 +76,7 @@ static double number_of(const struct dl_figure *f, int row, int column) {
 /* One line for each bar: its label, its parts, its sum. */
 static void put_bars(const struct dl_figure *f, int width, bool color, struct dl_text *out) {
     const struct dl_plot_blocks *b = &f->blocks;
-    const char *labels[DL_PLOT_BARS];
+    const char *labels[DL_PLOT_BARS] = {NULL};
     double most = 0;
     const int rows = f->table.row_count < DL_PLOT_BARS ? f->table.row_count : DL_PLOT_BARS;
     for (int r = 0; r < rows; r++) {
