@@ -48,7 +48,7 @@ int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs,
     add_file(context, DL_DATA_WORKLOAD, workload, files, &count);
     add_file(context, DL_DATA_LAYERS, inputs->words.layers, files, &count);
     for (int i = 0; i < inputs->framework_count; i++) {
-        add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->name, files, &count);
+        add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->loaded.as, files, &count);
     }
     return count;
 }

@@ -134,6 +134,8 @@ jq '.name = "mine" | .dispatch_s = 0.008' "$data/frameworks/pytorch-ddp.json" > 
 run predict -n 2 -f "$SCRATCH/mine.json" --release 2.0 --csv
 check 'a release of a file of the user' 0
 has 'it is of that file' ',mine,'
+run predict -n 2 -f "$SCRATCH/mine.json" -v
+check 'the file that was read is named' 0 'read .*/mine\.json \(fnv1a'
 jq '.fusion_bytes = 1e6' "$data/frameworks/pytorch-ddp.json" > "$SCRATCH/data/frameworks/pytorch-ddp.json"
 run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
 check 'a file with a key of another behaviour' 3 'pytorch-ddp.json:[0-9]+:[0-9]+: error: fusion_bytes: behaviour bucketed does not read it'
