@@ -2,6 +2,7 @@
  * could make them ambiguous. */
 #include "model/core/option.h"
 #include "model/core/synonym.h"
+#include "model/core/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -130,13 +131,12 @@ bool dl_option_given(const struct dl_options *options, const char *name) {
 }
 
 const char *dl_option_first(const struct dl_options *options, const char *names) {
-    for (const char *at = names; *at != 0; at += strspn(at, " ")) {
-        const size_t length = strcspn(at, " ");
+    size_t length;
+    for (const char *word; (word = dl_word_next(&names, " ", &length)) != NULL;) {
         for (int i = 0; i < options->given_count; i++) {
             const char *name = options->given[i].option->name;
-            if (is_name(name, at, length)) return name;
+            if (is_name(name, word, length)) return name;
         }
-        at += length;
     }
     return NULL;
 }

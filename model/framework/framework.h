@@ -263,7 +263,7 @@ struct dl_release_map {
 };
 
 struct dl_framework_loaded {
-    const char *as;       /* name or path */
+    const char *as;       /* name or path that it was loaded by */
     bool release_assumed; /* of a measured run that does not say which release it used */
 };
 
